@@ -1,0 +1,72 @@
+"""The GGUF model-file format, declared once as a tree of construct Structs; everything else is derived from it.
+
+Start here:
+
+* `open` a file: `model.metadata`, `model.tensors`; nothing but metadata is read until you ask for data.
+* `write` one from Python values and numpy arrays.
+* `GGUF.parse` and `GGUF.build` take whole files to the wire form and back, byte by byte; `structs(order, version)` has
+  the construct of every part.
+
+The map of the house, from the ground up; a module imports only from lower floors:
+
+    errors enums limits signatures    pure data
+    walk sources                      construct's class zoo; where bytes come from
+    constructs/                       our construct subclasses, which know no GGUF
+    blocks keys                       tensor types, one Struct a block; the standard metadata keys
+    layout                            alignment, sizes, offsets
+    schema                            THE FORMAT
+    values policy                     plain values and the wire form; what is refused on opening
+    file                              open, and the views of an open file
+    write hyperparameters quant_mix tensor_names dump       one purpose each
+    summary demo                      compositions of those
+    cli                               the command
+"""
+
+from .enums import GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
+from .errors import (
+    BuildError,
+    CheckError,
+    FileKindError,
+    GGUFError,
+    NestingError,
+    ParseError,
+    TruncatedError,
+)
+from .file import Metadata, Model, Tensor, Tensors, open
+from .hyperparameters import Hyperparameters, hyperparameters
+from .quant_mix import Share, quant_mix
+from .schema import GGUF, GGUFStructs, structs
+from .tensor_names import gguf_tensor_name
+from .values import ArrayType, MetadataKV
+from .write import NewTensor, write
+
+__all__ = [
+    "open",
+    "write",
+    "GGUF",
+    "structs",
+    "GGUFStructs",
+    "Model",
+    "Metadata",
+    "MetadataKV",
+    "ArrayType",
+    "Tensors",
+    "Tensor",
+    "NewTensor",
+    "GGUFValueType",
+    "GGMLQuantizationType",
+    "LlamaFileType",
+    "TokenType",
+    "Hyperparameters",
+    "hyperparameters",
+    "Share",
+    "quant_mix",
+    "gguf_tensor_name",
+    "GGUFError",
+    "ParseError",
+    "FileKindError",
+    "TruncatedError",
+    "NestingError",
+    "CheckError",
+    "BuildError",
+]

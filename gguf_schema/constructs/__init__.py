@@ -1,0 +1,31 @@
+"""Our construct subclasses. They know nothing of GGUF: only exactness, places of errors, and hostile lengths.
+
+`core` has the structure (Struct, Array, Bytes, Switch, …), `numbers` the leaves, `bulk` the fast forms of arrays.
+"""
+
+from .bulk import NumberArray, StringArray
+from .core import Array, Bytes, Const, Default, GreedyBytes, Guarded, Rebuild, Recursive, String, Struct, Switch, field
+from .numbers import Bool, EnumAdapter, Float, Integer
+from .strings import Strings
+
+__all__ = [
+    "Array",
+    "Bool",
+    "Bytes",
+    "Const",
+    "Default",
+    "EnumAdapter",
+    "Float",
+    "GreedyBytes",
+    "Guarded",
+    "Integer",
+    "NumberArray",
+    "Rebuild",
+    "Recursive",
+    "String",
+    "StringArray",
+    "Strings",
+    "Struct",
+    "Switch",
+    "field",
+]

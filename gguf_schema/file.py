@@ -1,0 +1,251 @@
+"""Opening files: what `gguf_schema.open` returns, and the views of its parts."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from .blocks import Block, block
+from .errors import CheckError, GGUFError
+from .layout import align_up, n_elements, row_length, sizes, type_name
+from .limits import MAX_NESTING
+from .policy import Parsed, errors
+from .schema import sniff
+from .sources import Reader, Source, source_of
+from .values import MetadataKV, ValueType, plain_pair
+from .walk import Node, trace
+
+
+class Metadata(Mapping[str, Any]):
+    """The metadata pairs as a mapping from key to plain value. Of a key that stands twice, the first is taken.
+
+    Attributes:
+        pairs: Every pair (`key`, `type`, `value`) in file order, duplicates too.
+    """
+
+    def __init__(self, pairs: list[MetadataKV]) -> None:
+        self.pairs = pairs
+        self._by_key = {pair.key: pair for pair in reversed(pairs)}
+
+    def type(self, key: str) -> ValueType:
+        """The exact type of a value: a GGUFValueType, or an ArrayType."""
+        return self._by_key[key].type
+
+    def __getitem__(self, key: str) -> Any:
+        return self._by_key[key].value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(pair.key for pair in self.pairs))
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __repr__(self) -> str:
+        return f"<Metadata: {len(self.pairs)} pairs>"
+
+
+class Tensor:
+    """One tensor of an open file.
+
+    Attributes:
+        name: Its name.
+        type: A GGMLQuantizationType, or the number where nobody knows it.
+        dimensions: In file order, fastest first (ggml's `ne`).
+        offset: Start of its data, in bytes, relative to the tensor data.
+        n_bytes: Bytes of its data; where the type tells no size the gap to the next tensor, None for the last one.
+        order: Byte order of its data, "<" or ">".
+    """
+
+    def __init__(self, info: Mapping[str, Any], n_bytes: int | None, model: "Model") -> None:
+        self.name: str = info["name"]
+        self.type: int = info["type"]
+        self.dimensions: tuple[int, ...] = tuple(info["dimensions"])
+        self.offset: int = info["offset"]
+        self.n_bytes = n_bytes
+        self.order = model.order
+        self._model = model
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions in numpy's order: slowest first."""
+        return self.dimensions[::-1]
+
+    @property
+    def n_elements(self) -> int:
+        """The number of elements."""
+        return n_elements(self.dimensions)
+
+    @property
+    def data_offset(self) -> int:
+        """Start of its data, in bytes, absolute."""
+        return self._model.data_offset + self.offset
+
+    @property
+    def block(self) -> Block | None:
+        """The Struct of one block, with `block_size` and `type_size`; None for a type that nobody knows."""
+        return block(self.type, self.order)
+
+    @property
+    def data(self) -> np.ndarray[Any, Any]:
+        """The data, read-only; of a path memory-mapped, so that nothing is read before it is used.
+
+        Plain types: shape `shape`, dtype of the type in the file's byte order (BF16 as uint16 bits). Quantised types:
+        one element a block, shape `shape` with the last axis divided by the block size, dtype structured with the
+        block's fields. Types of unknown size: uint8, shape (n_bytes,).
+
+        Raises:
+            GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are.
+        """
+        path = f"tensor {self.name!r}"
+        if self._model.closed:
+            raise GGUFError("the file is closed", path)
+        if self.n_bytes is None:
+            raise GGUFError(f"the size of type {self.type} is not known", path)
+        if self.data_offset + self.n_bytes > self._model.size:
+            raise GGUFError(f"{self.n_bytes} bytes declared, the file ends at byte {self._model.size}", path)
+        buffer, position = self._model.source.view(self.data_offset, self.n_bytes)
+        rows = self._rows()
+        if rows is None:
+            return np.frombuffer(buffer, np.uint8, self.n_bytes, position)
+        dtype, shape = rows
+        if self.n_bytes == 0:
+            buffer, position = bytes(dtype.itemsize), 0
+        try:
+            return np.frombuffer(buffer, dtype, self.n_bytes // dtype.itemsize, position).reshape(shape)
+        except (ValueError, OverflowError) as error:
+            raise GGUFError(f"numpy has no array of shape {self.shape}: {error}", path) from None
+
+    def _rows(self) -> tuple[np.dtype[Any], tuple[int, ...]] | None:
+        """The dtype of a block and the shape in blocks; None where the type is unknown or a row is no whole blocks."""
+        struct = self.block
+        if struct is None or row_length(self.dimensions) % struct.block_size:
+            return None
+        if not self.dimensions:
+            return struct.dtype(), ()
+        return struct.dtype(), (*self.shape[:-1], self.shape[-1] // struct.block_size)
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.name!r}: {type_name(self.type)}, dimensions {list(self.dimensions)}>"
+
+
+class Tensors(Mapping[str, Tensor]):
+    """The tensors as a mapping from name to Tensor. Of a name that stands twice, the first is taken.
+
+    Attributes:
+        infos: Every Tensor in file order, duplicates too.
+    """
+
+    def __init__(self, infos: list[Tensor]) -> None:
+        self.infos = infos
+        self._by_name = {tensor.name: tensor for tensor in reversed(infos)}
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(tensor.name for tensor in self.infos))
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __repr__(self) -> str:
+        return f"<Tensors: {len(self.infos)}>"
+
+
+class Model:
+    """An open GGUF file: its metadata and tensor infos are read, its tensor data is not.
+
+    Use it in a `with` statement, or call `close`. Arrays that were taken from it stay valid.
+
+    Attributes:
+        name: The path, or what stands for it.
+        size: Bytes of the whole file.
+        version: 1, 2 or 3.
+        order: Byte order, "<" or ">".
+        alignment: In bytes.
+        infos_end: Absolute offset of the first byte after the tensor infos.
+        data_offset: Absolute offset where the tensor data starts, or would start.
+        metadata: The metadata pairs, a `Metadata`.
+        tensors: The tensors, a `Tensors`.
+    """
+
+    def __init__(self, source: Source, check: bool, max_nesting: int) -> None:
+        self.source = source
+        self.closed = False
+        self.name = source.name
+        self.size = source.size
+        self._max_nesting = max_nesting
+        reader = Reader(source)
+        self.layout = sniff(reader)
+        head = self.layout.head.parse_stream(reader, max_nesting=max_nesting)
+        self.version = self.layout.version
+        self.order = self.layout.order
+        self.alignment: int = head.alignment
+        self.infos_end = reader.tell()
+        self.data_offset = align_up(self.infos_end, self.alignment)
+        if check:
+            self._refuse(head)
+        self._head = head
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        return Metadata([plain_pair(pair) for pair in self._head.metadata_kv])
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        infos = self._head.tensor_infos
+        return Tensors([Tensor(info, size, self) for info, size in zip(infos, sizes(infos), strict=True)])
+
+    def _refuse(self, head: Any) -> None:
+        """Raise the first fault of the policy, if there is one, with the offset of the field."""
+        parsed = Parsed(
+            head.metadata_kv, head.tensor_infos, self.alignment, self.infos_end, self.data_offset, self.size
+        )
+        for finding in errors(parsed):
+            offset = finding.offset
+            if offset is None:
+                offset = next(node.start for node in self.trace(finding.path) if node.path == finding.path)
+            raise CheckError(finding.message, finding.path, offset)
+
+    def trace(self, *paths: str) -> Iterator[Node]:
+        """The nodes at these schema paths and those on the way, with their absolute offsets, by parsing once more."""
+        outer = {""} | {path[:i] for path in paths for i, letter in enumerate(path) if letter in ".["}
+        params = {"stream_start": 0, "stream_end": self.size, "max_nesting": self._max_nesting}
+        return trace(self.layout.head, Reader(self.source), outer.__contains__, **params)
+
+    def close(self) -> None:
+        """Close the file. Arrays taken from tensors stay valid; tensors can no longer be asked for their data."""
+        self.closed = True
+        self.source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: GGUF v{self.version}, {self.metadata}, {self.tensors}>"
+
+
+def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> Model:
+    """Open a GGUF file: read its metadata and tensor infos, whatever its size.
+
+    Args:
+        source: A path; a bytes-like object; or a binary file object, read from its current position, which stays the
+            caller's to close.
+        check: Refuse files that can be read in more than one way or not safely (see `policy`).
+        max_nesting: Levels of arrays of arrays that are read.
+
+    Raises:
+        ParseError: It is no GGUF file, or ends too early; FileKindError, TruncatedError and NestingError say more.
+        CheckError: It has a fault for which it is refused.
+        OSError: The path cannot be read.
+    """
+    opened = source_of(source)
+    try:
+        return Model(opened, check, max_nesting)
+    except BaseException:
+        opened.close()
+        raise

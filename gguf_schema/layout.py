@@ -1,0 +1,202 @@
+"""Where things stand in a file: alignment, sizes and offsets of tensors, the extent of the data.
+
+Arithmetic on parsed fields, in Python ints that cannot wrap, and the constructs through which the schema uses it.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+import construct
+from construct.core import evaluate
+
+from .blocks import block
+from .constructs import Guarded
+from .constructs.core import Context, bytes_left
+from .enums import GGMLQuantizationType, GGUFValueType
+from .errors import BuildError, GGUFError
+from .keys import ALIGNMENT
+from .limits import DEFAULT_ALIGNMENT
+
+Fields = Mapping[str, Any]
+"""A parsed Struct, or a mapping with the same fields."""
+
+
+def align_up(position: int, alignment: int) -> int:
+    """The first multiple of the alignment that is not below the position (GGML_PAD, for any alignment)."""
+    return -(-position // alignment) * alignment
+
+
+def alignment_of(metadata_kv: Sequence[Fields]) -> int:
+    """The alignment that the metadata declares; the default where it declares none, or one that cannot be meant."""
+    for pair in metadata_kv:
+        if pair["key"] == ALIGNMENT.template:
+            is_usable = pair["value_type"] == GGUFValueType.UINT32 and pair["value"] > 0
+            return int(pair["value"]) if is_usable else DEFAULT_ALIGNMENT
+    return DEFAULT_ALIGNMENT
+
+
+def n_elements(dimensions: Sequence[int]) -> int:
+    """The number of elements; 1 without dimensions."""
+    return math.prod(dimensions)
+
+
+def row_length(dimensions: Sequence[int]) -> int:
+    """The elements of a row: the first dimension, 1 where there is none (ggml fills up with ones)."""
+    return dimensions[0] if dimensions else 1
+
+
+def n_bytes(type: int, dimensions: Sequence[int]) -> int | None:
+    """The bytes of a tensor's data (ggml_nbytes): bytes of a row times rows.
+
+    Args:
+        type: The tensor type.
+        dimensions: In file order, fastest first.
+
+    Returns:
+        The size, or None where the type's block is not known.
+
+    Raises:
+        GGUFError: The first dimension is no multiple of the block size.
+    """
+    struct = block(type)
+    if struct is None:
+        return None
+    if row_length(dimensions) % struct.block_size:
+        problem = f"{row_length(dimensions)} is no multiple of {struct.block_size}, the block size of {type_name(type)}"
+        raise GGUFError(problem, "dimensions[0]")
+    return n_elements(dimensions) // struct.block_size * struct.type_size
+
+
+def type_name(type: int) -> str:
+    """The name of a tensor type; the number where it has none."""
+    return type.name if isinstance(type, GGMLQuantizationType) else str(type)
+
+
+def sizes(tensor_infos: Sequence[Fields]) -> list[int | None]:
+    """The bytes of each tensor's data, in the order of the infos.
+
+    Where the type tells no size, it is the gap to the next tensor; None for the last one.
+    """
+    offsets = sorted({info["offset"] for info in tensor_infos})
+    following = dict(zip(offsets, offsets[1:], strict=False))
+    result = []
+    for info in tensor_infos:
+        try:
+            size = n_bytes(info["type"], info["dimensions"])
+        except GGUFError:
+            size = None
+        if size is None and info["offset"] in following:
+            size = following[info["offset"]] - info["offset"]
+        result.append(size)
+    return result
+
+
+def data_size(tensor_infos: Sequence[Fields], alignment: int) -> int | None:
+    """The bytes of `tensor_data`, the padding after the last tensor included; None where a last tensor's is unknown."""
+    end = 0
+    for info, size in zip(tensor_infos, sizes(tensor_infos), strict=True):
+        if size is None:
+            return None
+        end = max(end, info["offset"] + size)
+    return align_up(end, alignment)
+
+
+def place(sizes: Sequence[int], alignment: int) -> list[int]:
+    """The offsets of tensors of these sizes that follow each other, each at the next multiple of the alignment."""
+    offsets = []
+    position = 0
+    for size in sizes:
+        offsets.append(position)
+        position = align_up(position + size, alignment)
+    return offsets
+
+
+class Alignment(Guarded, construct.Computed):
+    """No bytes: the alignment that an expression's metadata pairs declare."""
+
+    def _parse(self, stream: BinaryIO, context: Context, path: str) -> int:
+        return alignment_of(evaluate(self.func, context))
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> int:
+        return alignment_of(evaluate(self.func, context))
+
+
+class Placed(Guarded, construct.Adapter):
+    """An array of tensor infos whose offsets are computed on build where the objects do not hold them."""
+
+    def __init__(self, subcon: construct.Construct, alignment: Any) -> None:
+        super().__init__(subcon)
+        self.alignment = alignment
+
+    def _decode(self, obj: Any, context: Context, path: str) -> Any:
+        return obj
+
+    def _encode(self, obj: Any, context: Context, path: str) -> Any:
+        if all(info.get("offset") is not None for info in obj):
+            return obj
+        if any(info.get("offset") is not None for info in obj):
+            raise BuildError("some tensors have an offset and some do not: give all of them or none")
+        offsets = place([_known_size(index, info) for index, info in enumerate(obj)], evaluate(self.alignment, context))
+        return [{**info, "offset": offset} for info, offset in zip(obj, offsets, strict=True)]
+
+
+def _known_size(index: int, info: Fields) -> int:
+    """The bytes of a tensor that is to be placed.
+
+    Raises:
+        BuildError: Its type tells no size.
+    """
+    try:
+        size = n_bytes(info["type"], info["dimensions"])
+    except GGUFError as error:
+        raise BuildError(error.problem, error.path).inside(f"[{index}]", None) from None
+    if size is None:
+        raise BuildError(f"the size of type {type_name(info['type'])} is not known: give the offsets", f"[{index}].type")
+    return size
+
+
+class AlignmentPadding(Guarded, construct.Construct):
+    """Bytes up to the next multiple of the alignment, counted from the file's start, as far as there are bytes.
+
+    On build zeros where the object holds none; nothing where no data follows (ggml pads only before tensors).
+    """
+
+    def __init__(self, alignment: Any, tensor_infos: Any) -> None:
+        super().__init__()
+        self.alignment = alignment
+        self.tensor_infos = tensor_infos
+        self.flagbuildnone = True
+
+    def _missing(self, stream: BinaryIO, context: Context) -> int:
+        position = stream.tell() - context._params.get("stream_start", 0)
+        return align_up(position, evaluate(self.alignment, context)) - position
+
+    def _parse(self, stream: BinaryIO, context: Context, path: str) -> bytes:
+        return stream.read(min(self._missing(stream, context), bytes_left(stream, context)))
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> bytes:
+        if obj is None:
+            obj = bytes(self._missing(stream, context)) if evaluate(self.tensor_infos, context) else b""
+        stream.write(obj)
+        return bytes(obj)
+
+
+class TensorData(Guarded, construct.Construct):
+    """The data of all tensors, with what stands between them and the padding after the last, as far as there is any."""
+
+    def __init__(self, alignment: Any, tensor_infos: Any) -> None:
+        super().__init__()
+        self.alignment = alignment
+        self.tensor_infos = tensor_infos
+        self.flagbuildnone = True
+
+    def _parse(self, stream: BinaryIO, context: Context, path: str) -> bytes:
+        size = data_size(evaluate(self.tensor_infos, context), evaluate(self.alignment, context))
+        left = bytes_left(stream, context)
+        return stream.read(left if size is None else min(size, left))
+
+    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> bytes:
+        data = b"" if obj is None else obj
+        stream.write(data)
+        return bytes(data)
