@@ -9,7 +9,7 @@ Start here:
 
 The map of the house, from the ground up; a module imports only from lower floors:
 
-    errors enums limits signatures    pure data
+    errors enums limits signatures terminal    pure data
     walk sources                      construct's class zoo; where bytes come from
     constructs/                       our construct subclasses, which know no GGUF
     blocks keys                       tensor types, one Struct a block; the standard metadata keys

@@ -60,8 +60,8 @@ def blocks(order: str) -> dict[T, Block]:
     """The block Structs of all live tensor types.
 
     Args:
-        order: Byte order of the fields, "<" or ">". Byte arrays that ggml reads as larger numbers (Q5_0.qh, Q3_K.scales,
-            IQ3_XXS.qs, IQ1_M.scales) stay byte arrays in both: nobody defines their big-endian form.
+        order: Byte order of the fields, "<" or ">". Byte arrays that ggml reads as larger numbers (Q5_0.qh,
+            Q3_K.scales, IQ3_XXS.qs, IQ1_M.scales) stay byte arrays in both: nobody defines their big-endian form.
     """
     u8, u16, i8, i16 = (Integer(order, letter) for letter in "BHbh")
     i32, i64 = Integer(order, "l"), Integer(order, "q")
@@ -148,7 +148,9 @@ def blocks(order: str) -> dict[T, Block]:
             256,
             field("d", f16, SCALE),
             field("qs", Array(32, u8), "Low 8 bits of indices into a fixed grid"),
-            field("qh", Array(8, u16), "For each 32 elements four times 3 high bits, a 3-bit scale and the delta's sign"),
+            field(
+                "qh", Array(8, u16), "For each 32 elements four times 3 high bits, a 3-bit scale and the delta's sign"
+            ),
         ),
         T.IQ4_NL: Block(
             32,
@@ -195,7 +197,9 @@ def blocks(order: str) -> dict[T, Block]:
             field("qh", Array(4, u8), "The last 16 ternary quants, four a byte"),
             field("d", f16, SCALE),
         ),
-        T.TQ2_0: Block(256, field("qs", Array(64, u8), "Ternary quants of 2 bits, four a byte"), field("d", f16, SCALE)),
+        T.TQ2_0: Block(
+            256, field("qs", Array(64, u8), "Ternary quants of 2 bits, four a byte"), field("d", f16, SCALE)
+        ),
         T.MXFP4: Block(
             32,
             field("e", u8, "Scale as a power of two (E8M0)"),

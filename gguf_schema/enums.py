@@ -22,7 +22,7 @@ class GGUFValueType(IntEnum):
 
 
 class GGMLQuantizationType(IntEnum):
-    """Types of tensors (`enum ggml_type` in ggml.h). Those without a block Struct in `blocks` were removed from ggml."""
+    """Types of tensors (`enum ggml_type` in ggml.h). Those without a Block in `blocks` were removed from ggml."""
 
     F32 = 0
     F16 = 1

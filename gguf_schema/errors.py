@@ -33,9 +33,9 @@ class GGUFError(ValueError):
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, int | None, str | None]]:
         return type(self), (self.problem, self.path, self.offset, self.blame)
 
-    def inside(self, name: str, offset: int | None, starts: Mapping[str, int] | None = None) -> Self:
+    def inside(self, name: str, offset: int | None, starts: Mapping[str, int | None] | None = None) -> Self:
         """Add the enclosing field's name (or `[index]`) to the path; settle the blame and the offset once."""
-        if starts is not None and self.blame in starts:
+        if starts is not None and self.blame is not None and self.blame in starts:
             name, self.path, self.offset, self.blame = self.blame, "", starts[self.blame], None
         if self.offset is None:
             self.offset = offset

@@ -30,7 +30,8 @@ class Metadata(Mapping[str, Any]):
 
     def type(self, key: str) -> ValueType:
         """The exact type of a value: a GGUFValueType, or an ArrayType."""
-        return self._by_key[key].type
+        pair: MetadataKV = self._by_key[key]
+        return pair.type
 
     def __getitem__(self, key: str) -> Any:
         return self._by_key[key].value
@@ -104,7 +105,10 @@ class Tensor:
             raise GGUFError(f"the size of type {self.type} is not known", path)
         if self.data_offset + self.n_bytes > self._model.size:
             raise GGUFError(f"{self.n_bytes} bytes declared, the file ends at byte {self._model.size}", path)
-        buffer, position = self._model.source.view(self.data_offset, self.n_bytes)
+        try:
+            buffer, position = self._model.source.view(self.data_offset, self.n_bytes)
+        except GGUFError as error:
+            raise error.inside(path, None) from None
         rows = self._rows()
         if rows is None:
             return np.frombuffer(buffer, np.uint8, self.n_bytes, position)

@@ -1,8 +1,10 @@
 """The numbers that an engine needs to run a model, from its metadata, with the defaults that llama.cpp fills in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from . import keys
 from .errors import GGUFError
@@ -64,7 +66,7 @@ def hyperparameters(metadata: Mapping[str, Any]) -> Hyperparameters:
 
     def per_layer(key: keys.Key, default: Any = None, required: bool = False) -> Any:
         value = metadata.get(key.of(architecture))
-        if hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1 and value.dtype.kind in "iu" and len(value):
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size:
             return tuple(value.tolist())
         return number(key, default, required)
 
@@ -86,7 +88,7 @@ def hyperparameters(metadata: Mapping[str, Any]) -> Hyperparameters:
         rope_dimension_count=number(keys.ROPE_DIMENSION_COUNT, head_length),
         rope_freq_base=number(keys.ROPE_FREQ_BASE, 10000.0),
         layer_norm_rms_epsilon=number(keys.RMS_EPSILON, 1e-5),
-        vocabulary=len(tokens) if hasattr(tokens, "__len__") else number(keys.VOCAB_SIZE),
+        vocabulary=len(tokens) if isinstance(tokens, Sequence) else number(keys.VOCAB_SIZE),
     )
 
 

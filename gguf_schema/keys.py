@@ -22,14 +22,21 @@ class Key(NamedTuple):
         """The key for an architecture."""
         return self.template.replace("{arch}", architecture)
 
+    @property
+    def suffix(self) -> str:
+        """The key without its first segment."""
+        return self.template.partition(".")[2]
+
 
 COUNT = (T.UINT32, T.UINT64)
 ARCHITECTURE = Key("general.architecture", (T.STRING,), "The model's architecture; the first segment of its own keys")
-ALIGNMENT = Key("general.alignment", (T.UINT32,), "Tensors start at multiples of this many bytes; 32 where it is absent")
+ALIGNMENT = Key("general.alignment", (T.UINT32,), "Tensors start at multiples of this; 32 where it is absent")
 FILE_TYPE = Key("general.file_type", (T.UINT32,), "What most tensors of the file are: a LlamaFileType")
 NAME = Key("general.name", (T.STRING,), "The model's name for people")
 TOKENS = Key("tokenizer.ggml.tokens", (T.STRING, T.ARRAY), "The vocabulary: one string for each token id")
-MERGES = Key("tokenizer.ggml.merges", (T.STRING, T.ARRAY), "Byte-pair merges: two tokens with a space between, best first")
+MERGES = Key(
+    "tokenizer.ggml.merges", (T.STRING, T.ARRAY), "Byte-pair merges: two tokens and a space between, best first"
+)
 TOKEN_TYPES = Key("tokenizer.ggml.token_type", (T.INT32, T.ARRAY), "A TokenType for each token")
 TOKENIZER = Key("tokenizer.ggml.model", (T.STRING,), "The kind of the tokenizer: llama, gpt2, bert, …")
 
@@ -45,4 +52,3 @@ RMS_EPSILON = Key("{arch}.attention.layer_norm_rms_epsilon", (T.FLOAT32,), "Adde
 ROPE_DIMENSION_COUNT = Key("{arch}.rope.dimension_count", COUNT, "Dimensions of a head that are rotated")
 ROPE_FREQ_BASE = Key("{arch}.rope.freq_base", (T.FLOAT32,), "Base of the rotation's frequencies")
 VOCAB_SIZE = Key("{arch}.vocab_size", COUNT, "Number of tokens, where the file holds no vocabulary")
-

@@ -3,11 +3,14 @@
 Arithmetic on parsed fields, in Python ints that cannot wrap, and the constructs through which the schema uses it.
 """
 
+import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from itertools import pairwise
+from typing import Any
 
 import construct
+import numpy as np
 from construct.core import evaluate
 
 from .blocks import block
@@ -16,7 +19,11 @@ from .constructs.core import Context, bytes_left
 from .enums import GGMLQuantizationType, GGUFValueType
 from .errors import BuildError, GGUFError
 from .keys import ALIGNMENT
-from .limits import DEFAULT_ALIGNMENT
+from .limits import DEFAULT_ALIGNMENT, MAX_COUNTED_DIMENSIONS
+from .walk import Stream
+
+KEYS = (ALIGNMENT.template, ALIGNMENT.template.encode())
+"""The key of the alignment; objects that are built may hold strings as bytes."""
 
 Fields = Mapping[str, Any]
 """A parsed Struct, or a mapping with the same fields."""
@@ -30,14 +37,22 @@ def align_up(position: int, alignment: int) -> int:
 def alignment_of(metadata_kv: Sequence[Fields]) -> int:
     """The alignment that the metadata declares; the default where it declares none, or one that cannot be meant."""
     for pair in metadata_kv:
-        if pair["key"] == ALIGNMENT.template:
-            is_usable = pair["value_type"] == GGUFValueType.UINT32 and pair["value"] > 0
-            return int(pair["value"]) if is_usable else DEFAULT_ALIGNMENT
+        if pair["key"] in KEYS:
+            value = pair["value"]
+            is_number = pair["value_type"] == GGUFValueType.UINT32 and isinstance(value, int | np.integer)
+            return int(value) if is_number and value > 0 else DEFAULT_ALIGNMENT
     return DEFAULT_ALIGNMENT
 
 
 def n_elements(dimensions: Sequence[int]) -> int:
-    """The number of elements; 1 without dimensions."""
+    """The number of elements; 1 without dimensions.
+
+    Raises:
+        GGUFError: There are more dimensions than anybody can use.
+    """
+    if len(dimensions) > MAX_COUNTED_DIMENSIONS:
+        problem = f"{len(dimensions)} dimensions: the elements of more than {MAX_COUNTED_DIMENSIONS} are not counted"
+        raise GGUFError(problem, "n_dimensions")
     return math.prod(dimensions)
 
 
@@ -57,7 +72,7 @@ def n_bytes(type: int, dimensions: Sequence[int]) -> int | None:
         The size, or None where the type's block is not known.
 
     Raises:
-        GGUFError: The first dimension is no multiple of the block size.
+        GGUFError: The first dimension is no multiple of the block size, or there are too many dimensions.
     """
     struct = block(type)
     if struct is None:
@@ -79,7 +94,7 @@ def sizes(tensor_infos: Sequence[Fields]) -> list[int | None]:
     Where the type tells no size, it is the gap to the next tensor; None for the last one.
     """
     offsets = sorted({info["offset"] for info in tensor_infos})
-    following = dict(zip(offsets, offsets[1:], strict=False))
+    following = dict(pairwise(offsets))
     result = []
     for info in tensor_infos:
         try:
@@ -115,10 +130,10 @@ def place(sizes: Sequence[int], alignment: int) -> list[int]:
 class Alignment(Guarded, construct.Computed):
     """No bytes: the alignment that an expression's metadata pairs declare."""
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> int:
+    def _parse(self, stream: Stream, context: Context, path: str) -> int:
         return alignment_of(evaluate(self.func, context))
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> int:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> int:
         return alignment_of(evaluate(self.func, context))
 
 
@@ -137,7 +152,13 @@ class Placed(Guarded, construct.Adapter):
             return obj
         if any(info.get("offset") is not None for info in obj):
             raise BuildError("some tensors have an offset and some do not: give all of them or none")
-        offsets = place([_known_size(index, info) for index, info in enumerate(obj)], evaluate(self.alignment, context))
+        try:
+            sizes = [_known_size(index, info) for index, info in enumerate(obj)]
+        except (KeyError, TypeError):
+            # Something is no tensor info. Whoever builds it says best what it lacks.
+            self.subcon._build([{**info, "offset": 0} for info in obj], io.BytesIO(), context, path)
+            raise
+        offsets = place(sizes, evaluate(self.alignment, context))
         return [{**info, "offset": offset} for info, offset in zip(obj, offsets, strict=True)]
 
 
@@ -152,7 +173,8 @@ def _known_size(index: int, info: Fields) -> int:
     except GGUFError as error:
         raise BuildError(error.problem, error.path).inside(f"[{index}]", None) from None
     if size is None:
-        raise BuildError(f"the size of type {type_name(info['type'])} is not known: give the offsets", f"[{index}].type")
+        problem = f"the size of type {type_name(info['type'])} is not known: give the offsets"
+        raise BuildError(problem, f"[{index}].type")
     return size
 
 
@@ -168,14 +190,15 @@ class AlignmentPadding(Guarded, construct.Construct):
         self.tensor_infos = tensor_infos
         self.flagbuildnone = True
 
-    def _missing(self, stream: BinaryIO, context: Context) -> int:
-        position = stream.tell() - context._params.get("stream_start", 0)
-        return align_up(position, evaluate(self.alignment, context)) - position
+    def _missing(self, stream: Stream, context: Context) -> int:
+        position: int = stream.tell() - context._params.get("stream_start", 0)
+        alignment: int = evaluate(self.alignment, context)
+        return align_up(position, alignment) - position
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> bytes:
+    def _parse(self, stream: Stream, context: Context, path: str) -> bytes:
         return stream.read(min(self._missing(stream, context), bytes_left(stream, context)))
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> bytes:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> bytes:
         if obj is None:
             obj = bytes(self._missing(stream, context)) if evaluate(self.tensor_infos, context) else b""
         stream.write(obj)
@@ -191,12 +214,12 @@ class TensorData(Guarded, construct.Construct):
         self.tensor_infos = tensor_infos
         self.flagbuildnone = True
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> bytes:
+    def _parse(self, stream: Stream, context: Context, path: str) -> bytes:
         size = data_size(evaluate(self.tensor_infos, context), evaluate(self.alignment, context))
         left = bytes_left(stream, context)
         return stream.read(left if size is None else min(size, left))
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> bytes:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> bytes:
         data = b"" if obj is None else obj
         stream.write(data)
         return bytes(data)

@@ -74,7 +74,7 @@ def alignment(file: Parsed) -> Iterator[Finding]:
 
 
 def is_alignment(number: int) -> bool:
-    """Whether a number can be an alignment: a power of two (llama.cpp's rule) or a multiple of 8 (the specification's)."""
+    """Whether it can be an alignment: a power of two (llama.cpp's rule) or a multiple of 8 (the specification's)."""
     return number > 0 and (number & (number - 1) == 0 or number % 8 == 0)
 
 
@@ -86,6 +86,7 @@ def shapes(file: Parsed) -> Iterator[Finding]:
         if len(dimensions) > MAX_DIMENSIONS:
             problem = f"{len(dimensions)} dimensions; {MAX_DIMENSIONS} are allowed"
             yield Finding("dimensions-too-many", f"{path}.n_dimensions", problem)
+            continue
         if info["type"] > MAX_TYPE:
             yield Finding("tensor-type-range", f"{path}.type", f"{info['type']} is no type: {MAX_TYPE} is the largest")
         for axis, dimension in enumerate(dimensions):
@@ -132,7 +133,7 @@ def data_end(file: Parsed) -> Iterator[Finding]:
         return
     for index, info in enumerate(file.tensor_infos):
         start = file.data_offset + info["offset"]
-        struct = block(info["type"])
+        struct = block(info["type"]) if len(info["dimensions"]) <= MAX_DIMENSIONS else None
         size = n_elements(info["dimensions"]) // struct.block_size * struct.type_size if struct else 0
         if start + size <= file.size:
             continue

@@ -1,8 +1,8 @@
 """THE FORMAT. Everything that is known of the layout of a GGUF file is declared here, once.
 
 `GGUFStructs(order, version)` makes the constructs of one byte order and one version, `structs` caches them, and `GGUF`
-reads and writes files of any. The fields bear the names of the GGUF specification's C structs. The tree is data: Structs,
-`this` expressions and named constructs, no functions; whatever else the package does with the format walks this tree.
+reads and writes files of any. The fields bear the names of the GGUF specification's C structs. The tree is data:
+Structs, `this` expressions and named constructs, no functions; whatever else the package does with the format walks it.
 
 The blocks of tensor data are in `blocks`, the enumerations in `enums`.
 """
@@ -32,13 +32,15 @@ from .constructs import (
     Switch,
     field,
 )
-from .enums import GGMLQuantizationType, GGUFValueType as T
+from .enums import GGMLQuantizationType
+from .enums import GGUFValueType as T
 from .errors import BuildError, FileKindError, ParseError, TruncatedError
 from .layout import Alignment, AlignmentPadding, Placed, TensorData
 from .signatures import LONGEST, file_kind
 
 MAGIC = b"GGUF"
-ORDERS = ("<", ">")
+ORDER_NAMES = {"<": "little", ">": "big"}
+ORDERS = tuple(ORDER_NAMES)
 VERSIONS = (1, 2, 3)
 LATEST_VERSION = VERSIONS[-1]
 
@@ -119,7 +121,7 @@ class GGUFStructs:
         self.tensor_info = Struct(
             field("name", self.string, "At most 64 bytes; unique"),
             field("n_dimensions", Rebuild(self.uint32, len_(this.dimensions)), "Number of dimensions; ggml keeps 4"),
-            field("dimensions", Array(this.n_dimensions, self.dimension), "Fastest first: ggml's ne, numpy's shape reversed"),
+            field("dimensions", Array(this.n_dimensions, self.dimension), "ggml's ne: numpy's shape, reversed"),
             field("type", EnumAdapter(self.uint32, GGMLQuantizationType), "The ggml type of the elements"),
             field("offset", self.uint64, "Start of the data, relative to tensor_data; a multiple of the alignment"),
         )
@@ -155,18 +157,20 @@ class GGUFStructs:
         )
 
 
-@cache
 def structs(order: str = "<", version: int = LATEST_VERSION) -> GGUFStructs:
     """The constructs of one layout, made once.
 
     Raises:
         GGUFError: No such order or version.
     """
-    if order not in ORDERS:
+    if not isinstance(order, str) or order not in ORDERS:
         raise BuildError(f"unknown byte order {order!r}; '<' and '>' are known", "order")
-    if version not in VERSIONS:
+    if isinstance(version, bool) or not isinstance(version, int) or version not in VERSIONS:
         raise BuildError(f"unknown version {version!r}; {VERSIONS[0]} to {LATEST_VERSION} are known", "version")
-    return GGUFStructs(order, version)
+    return _structs(order, version)
+
+
+_structs = cache(GGUFStructs)
 
 
 def sniff(stream) -> GGUFStructs:

@@ -1,6 +1,6 @@
 """Metadata values with two faces: the wire form that the schema parses and builds, and plain Python values.
 
-The type of a plain value is a `GGUFValueType`, or for an array an `ArrayType`; with it a value is written as it was read.
+The type of a plain value is a `GGUFValueType`, or for an array an `ArrayType`; with it a value is written as it was.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,12 @@ def to_wire(pair: MetadataKV) -> dict[str, Any]:
         BuildError: The value is no sequence where the type says array. Whether it fits is told when it is built.
     """
     value_type = T.ARRAY if isinstance(pair.type, ArrayType) else T(pair.type)
-    return {"key": pair.key, "value_type": value_type, "value": _wire_value(pair.type, pair.value)}
+    return {"key": text(pair.key), "value_type": value_type, "value": _wire_value(pair.type, pair.value)}
+
+
+def text(name: str | bytes) -> str:
+    """A key or a name, which may be given as bytes, as it is compared with others."""
+    return str(name, "utf-8", "surrogateescape") if isinstance(name, bytes) else name
 
 
 def _wire_value(type: ValueType, value: Any) -> Any:

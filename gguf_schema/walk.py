@@ -7,14 +7,24 @@ which numpy dtype it is, and where in a stream each of its fields stands.
 import enum
 import io
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import construct
 import numpy as np
 from construct.core import evaluate
 from construct.expr import ExprMixin
 
-Con = construct.Construct
+Con: TypeAlias = construct.Construct
+
+
+class Stream(Protocol):
+    """What constructs read from and write to: positions are bytes."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+    def write(self, data: Any, /) -> Any: ...
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+    def tell(self) -> int: ...
+    def seekable(self) -> bool: ...
 
 
 def children(con: Con) -> tuple[Con, ...]:
@@ -57,7 +67,9 @@ def callables(con: Con) -> Iterator[tuple[str, Any]]:
 
 
 def field_of(expression: Any) -> str | None:
-    """The name of the sibling field that an expression such as `this.len` refers to; None for anything else."""
+    """The sibling field in an expression such as `this.len` or `len_(this.array)`; None for anything else."""
+    if isinstance(expression, construct.expr.FuncPath):
+        return field_of(expression._FuncPath__operand)
     return expression.__getfield__() if isinstance(expression, construct.expr.Path) else None
 
 
@@ -92,7 +104,7 @@ def dtype(con: Con) -> np.dtype[Any]:
     return dtype(con.subcon)
 
 
-def new_context(parent: construct.Container, con: construct.Struct, stream: BinaryIO | None) -> construct.Container:
+def new_context(parent: construct.Container, con: construct.Struct, stream: Stream | None) -> construct.Container:
     """The context in which the fields of a Struct are parsed or built, as construct itself makes it."""
     context = construct.Container(
         _=parent,
@@ -119,7 +131,7 @@ class Node(NamedTuple):
     con: Con
 
 
-def trace(con: Con, data: bytes | BinaryIO, enter: Callable[[str], bool], **params: Any) -> Iterator[Node]:
+def trace(con: Con, data: bytes | Stream, enter: Callable[[str], bool], **params: Any) -> Iterator[Node]:
     """Parse `data` and report every field on the way, fields before the Struct or Array that holds them.
 
     Args:
@@ -138,7 +150,7 @@ def trace(con: Con, data: bytes | BinaryIO, enter: Callable[[str], bool], **para
 
 
 def _trace(
-    con: Con, stream: BinaryIO, context: construct.Container, path: str, enter: Callable[[str], bool]
+    con: Con, stream: Stream, context: construct.Container, path: str, enter: Callable[[str], bool]
 ) -> Iterator[Node]:
     """The nodes of `con`, itself last."""
     start = stream.tell()

@@ -9,13 +9,14 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .blocks import block, blocks
-from .enums import GGMLQuantizationType as T, GGUFValueType
+from .enums import GGMLQuantizationType as T
+from .enums import GGUFValueType
 from .errors import BuildError, GGUFError
 from .keys import ALIGNMENT
 from .layout import align_up, alignment_of, n_bytes, place, type_name
-from .policy import Parsed, errors, is_alignment
+from .policy import Parsed, errors
 from .schema import LATEST_VERSION, ORDERS, structs
-from .values import ArrayType, MetadataKV, infer, to_wire
+from .values import ArrayType, MetadataKV, infer, text, to_wire
 
 
 class NewTensor(NamedTuple):
@@ -47,16 +48,17 @@ def write(
 
     Args:
         target: A path, which is replaced at once when all is written, or a binary file object.
-        metadata: What `open` read (`model.metadata`), a list of (key, type, value), or a mapping from key to a value or
-            to a pair (type, value), where type is a GGUFValueType or an ArrayType. Types that are not given are
+        metadata: What `open` read (`model.metadata`), a list of (key, type, value), or a mapping from key to a value
+            or to a pair (type, value), where type is a GGUFValueType or an ArrayType. Types that are not given are
             inferred (see `values.infer`).
         tensors: What `open` read (`model.tensors`, or a list of Tensors), or a mapping from name to a Tensor, a numpy
             array, or a pair (type, array). An array of a plain dtype says its type itself. Quantised data comes as the
-            structured dtype of its block, one element a block, or as uint8, the last axis being the bytes of a row; both
-            with the type.
+            structured dtype of its block, one element a block, or as uint8, the last axis being the bytes of a row;
+            both with the type.
         order: Byte order of the file, "<" or ">". Arrays of another order are swapped, blocks field by field.
         version: 1, 2 or 3.
-        alignment: In bytes. If the metadata holds no `general.alignment` and this is not the default, it is added.
+        alignment: In bytes, a power of two. If the metadata holds no `general.alignment` and this is not the default,
+            it is added. (Multiples of 8, which the specification allows, are written where the metadata says so.)
 
     Raises:
         BuildError: A value does not fit its type, or `open` would refuse the file; the path says where.
@@ -72,9 +74,9 @@ def write(
         {"name": tensor.name, "dimensions": tensor.dimensions, "type": tensor.type, "offset": offset}
         for tensor, offset in zip(new, offsets, strict=True)
     ]
+    start = layout.gguf.build({"metadata_kv": kv, "tensor_infos": infos})
     for finding in errors(Parsed(kv, infos, aligned, 0, 0, None)):
         raise BuildError(finding.message, finding.path)
-    start = layout.gguf.build({"metadata_kv": kv, "tensor_infos": infos})
     chunks = _chunks(start, new, aligned)
     if isinstance(target, str | os.PathLike):
         _replace(os.path.realpath(target), chunks)
@@ -110,9 +112,9 @@ def _with_alignment(pairs: list[MetadataKV], alignment: int | None) -> list[Meta
     """The pairs, with `general.alignment` at the end where it is asked for and not there."""
     if alignment is None:
         return pairs
-    if not is_alignment(alignment):
-        raise BuildError(f"{alignment} is no alignment: neither a power of two nor a multiple of 8", "alignment")
-    held = [pair.value for pair in pairs if pair.key == ALIGNMENT.template]
+    if isinstance(alignment, bool) or not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+        raise BuildError(f"{alignment!r} is no alignment: llama.cpp's loader takes powers of two only", "alignment")
+    held = [pair.value for pair in pairs if text(pair.key) == ALIGNMENT.template]
     if held and held[0] != alignment:
         raise BuildError(f"{alignment} asked for, but the metadata says {held[0]}", "alignment")
     if held or alignment == alignment_of([]):
@@ -132,6 +134,7 @@ def _named(tensors: Any) -> Iterator[tuple[str, Any]]:
 
 def _new_tensor(name: str, value: Any, order: str) -> NewTensor:
     """What a name stands for, as bytes in the file's order with their type and dimensions."""
+    data: Any
     if isinstance(value, tuple) and not isinstance(value, NewTensor):
         type, array = value
         dimensions, data = _blocks_of(np.asarray(array), type, order)
@@ -145,11 +148,11 @@ def _new_tensor(name: str, value: Any, order: str) -> NewTensor:
             data = _ordered(data, type, order)
     if isinstance(data, np.ndarray):
         data = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-    data = memoryview(data)
+    held = memoryview(data).cast("B")
     size = n_bytes(type, dimensions)
-    if size not in (None, data.nbytes):
-        raise BuildError(f"{size} bytes expected for these dimensions, {data.nbytes} found", "data")
-    return NewTensor(name, type, dimensions, data)
+    if size not in (None, held.nbytes):
+        raise BuildError(f"{size} bytes expected for these dimensions, {held.nbytes} found", "data")
+    return NewTensor(text(name), type, dimensions, held)
 
 
 def _blocks_of(array: np.ndarray[Any, Any], type: int, order: str) -> tuple[tuple[int, ...], np.ndarray[Any, Any]]:

@@ -1,8 +1,9 @@
-"""Files that are not part of the project: labelled cases and real vocabularies. Tests that need them skip without them."""
+"""Files that are not part of the project, labelled cases and real vocabularies. Tests that need them skip without."""
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def corpus_files(pattern: str = "**/*.gguf") -> list[Path]:
     return sorted(CORPUS.glob(pattern))
 
 
-def cases() -> list[dict]:
+def cases() -> list[dict[str, Any]]:
     """The labelled cases, each with its `bytes`; none where they are not here."""
     if not CASES.is_dir():
         return []

@@ -5,19 +5,20 @@ Where something is wrong, the plain construct is asked, so that errors are the s
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import Any
 
 import construct
 import numpy as np
 from construct.core import evaluate
 
 from ..errors import BuildError, GGUFError, TruncatedError
-from ..walk import dtype, unwrap
+from ..walk import Stream, dtype, unwrap
 from .core import Context, Guarded, bytes_left, encode, read
 from .numbers import Bool
+from .scan import string_ends
 from .strings import Strings
 
-FIRST_WINDOW = 1 << 12
+FIRST_WINDOW = 1 << 14
 LARGEST_WINDOW = 1 << 20
 """Bytes that StringArray reads at once: from the first window on, twice as many each time."""
 
@@ -38,7 +39,7 @@ class NumberArray(Guarded, construct.Subconstruct):
         """Whether the numbers are Bools."""
         return isinstance(self.subcon.subcon, Bool)
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> np.ndarray[Any, Any]:
+    def _parse(self, stream: Stream, context: Context, path: str) -> np.ndarray[Any, Any]:
         count = self.subcon.checked_count(stream, context)
         data = read(stream, count * self.dtype.itemsize, self.subcon.count, context)
         array = np.frombuffer(data, self.dtype)
@@ -46,7 +47,7 @@ class NumberArray(Guarded, construct.Subconstruct):
             return array.view(np.bool_)
         return array
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
         array = self._exact(obj)
         if array is None:
             return self.subcon._build(obj, stream, context, path)
@@ -95,35 +96,38 @@ class StringArray(Guarded, construct.Subconstruct):
         """The number that holds a string's length."""
         return unwrap(self.subcon.subcon.subcon.subcons[0])
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> Strings:
+    def _parse(self, stream: Stream, context: Context, path: str) -> Strings:
         count = self.subcon.checked_count(stream, context)
         start = stream.tell()
         left = bytes_left(stream, context)
-        unpack, size = self.prefix.packer.unpack_from, self.prefix.length
-        buffer = bytearray()
-        ends: list[int] = []
-        position = 0
+        prefix = dtype(self.prefix)
+        pieces: list[memoryview] = []
+        ends = [np.empty(0, np.int64)]
+        found = position = 0
         window = FIRST_WINDOW
-        while len(ends) < count:
-            # Read on only where the next string's prefix and bytes are not there yet.
-            need = position + size
-            if need <= len(buffer):
-                need += unpack(buffer, position)[0]
-            if need <= len(buffer):
-                ends.append(need)
-                position = need
+        while found < count:
+            stream.seek(start + position)
+            asked = min(window, left - position)
+            chunk = stream.read(asked)
+            some = string_ends(chunk, count - found, prefix)
+            if len(some):
+                pieces.append(memoryview(chunk)[: some[-1]])
+                ends.append(some + position)
+                found += len(some)
+                position += int(some[-1])
+                window = min(2 * window, LARGEST_WINDOW)
                 continue
-            if need > left:
+            window = self.prefix.length
+            if len(chunk) >= window:
+                window += self.prefix.parse(chunk)
+            if not asked < window <= left - position:
                 stream.seek(start + position)
-                self.subcon.parse_item(len(ends), stream, context, path)
-                raise TruncatedError(f"{need} bytes needed, {left} left")
-            stream.seek(start + len(buffer))
-            buffer += stream.read(min(max(window, need - len(buffer)), left - len(buffer)))
-            window = min(2 * window, LARGEST_WINDOW)
+                self.subcon.parse_item(found, stream, context, path)
+                raise TruncatedError(f"{window} bytes declared, {len(chunk)} came", f"[{found}].len")
         stream.seek(start + position)
-        return Strings(bytes(buffer[:position]), dtype(self.prefix), np.array(ends, np.int64))
+        return Strings(pieces, prefix, np.concatenate(ends))
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
         prefix = dtype(self.prefix)
         count = evaluate(self.subcon.count, context)
         if len(obj) != count:

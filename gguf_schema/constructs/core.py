@@ -7,16 +7,16 @@ allocated; the parsed Containers hold no stream, so they can be copied and pickl
 
 import io
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import Any, TypeAlias
 
 import construct
 from construct.core import evaluate
 
 from ..errors import BuildError, GGUFError, NestingError, ParseError, TruncatedError
 from ..limits import MAX_NESTING
-from ..walk import field_of, minimum_size, new_context
+from ..walk import Stream, field_of, minimum_size, new_context
 
-Context = construct.Container
+Context: TypeAlias = construct.Container
 
 
 class Guarded(construct.Construct):
@@ -25,7 +25,7 @@ class Guarded(construct.Construct):
     `parse` takes `max_nesting=` (default `limits.MAX_NESTING`), the levels of arrays of arrays that are read.
     """
 
-    def parse_stream(self, stream: BinaryIO, **params: Any) -> Any:
+    def parse_stream(self, stream: Stream, **params: Any) -> Any:
         """Parse from a stream's position. A stream that cannot seek is read to its end first.
 
         Raises:
@@ -41,7 +41,7 @@ class Guarded(construct.Construct):
         except Exception as error:
             raise _ours(error, ParseError) from error.__cause__
 
-    def build_stream(self, obj: Any, stream: BinaryIO, **params: Any) -> None:
+    def build_stream(self, obj: Any, stream: Stream, **params: Any) -> None:
         """Build into a stream.
 
         Raises:
@@ -73,7 +73,7 @@ def _ours(error: Exception, kind: type[GGUFError]) -> GGUFError:
     return ours
 
 
-def bytes_left(stream: BinaryIO, context: Context) -> int:
+def bytes_left(stream: Stream, context: Context) -> int:
     """Bytes from the stream's position to its end."""
     here = stream.tell()
     end = context._params.get("stream_end")
@@ -83,7 +83,7 @@ def bytes_left(stream: BinaryIO, context: Context) -> int:
     return int(end) - here
 
 
-def read(stream: BinaryIO, size: int, expression: Any, context: Context) -> bytes:
+def read(stream: Stream, size: int, expression: Any, context: Context) -> bytes:
     """Read exactly `size` bytes, of which `expression` (a number or `this.len`) told.
 
     Raises:
@@ -92,7 +92,10 @@ def read(stream: BinaryIO, size: int, expression: Any, context: Context) -> byte
     left = bytes_left(stream, context)
     if size > left:
         raise TruncatedError(f"{size} bytes declared, {left} left", blame=field_of(expression))
-    return stream.read(size)
+    data = stream.read(size)
+    if len(data) < size:
+        raise TruncatedError(f"{size} bytes declared, {len(data)} came", blame=field_of(expression))
+    return data
 
 
 def field(name: str, con: construct.Construct, docs: str = "") -> construct.Renamed:
@@ -103,7 +106,7 @@ def field(name: str, con: construct.Construct, docs: str = "") -> construct.Rena
 class Struct(Guarded, construct.Struct):
     """construct's Struct whose errors say path and offset."""
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> Context:
+    def _parse(self, stream: Stream, context: Context, path: str) -> Context:
         values = Context()
         fields = new_context(context, self, stream)
         starts: dict[str, int] = {}
@@ -117,7 +120,7 @@ class Struct(Guarded, construct.Struct):
                 raise _ours(error, ParseError).inside(child.name, start - origin, offsets) from error.__cause__
         return values
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> Context:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Context:
         fields = new_context(context, self, stream)
         if not isinstance(obj, dict):
             raise BuildError(f"expected a mapping with the fields {self.names}, found {type(obj).__name__}")
@@ -129,7 +132,9 @@ class Struct(Guarded, construct.Struct):
                 fields[child.name] = obj.get(child.name)
                 fields[child.name] = child._build(obj.get(child.name), stream, fields, path)
             except Exception as error:
-                raise _ours(error, BuildError).inside(child.name, None) from error.__cause__
+                raise _ours(error, BuildError).inside(
+                    child.name, None, dict.fromkeys(self._subcons)
+                ) from error.__cause__
         return fields
 
     @property
@@ -146,7 +151,7 @@ class Array(Guarded, construct.Array):
         """The fewest bytes of one item."""
         return minimum_size(self.subcon)
 
-    def checked_count(self, stream: BinaryIO, context: Context) -> int:
+    def checked_count(self, stream: Stream, context: Context) -> int:
         """The count, after comparing the smallest size of that many items with the bytes left.
 
         Raises:
@@ -159,13 +164,13 @@ class Array(Guarded, construct.Array):
             raise TruncatedError(problem, blame=field_of(self.count))
         return count
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> construct.ListContainer:
+    def _parse(self, stream: Stream, context: Context, path: str) -> construct.ListContainer:
         items = construct.ListContainer()
         for index in range(self.checked_count(stream, context)):
             items.append(self.parse_item(index, stream, context, path))
         return items
 
-    def parse_item(self, index: int, stream: BinaryIO, context: Context, path: str) -> Any:
+    def parse_item(self, index: int, stream: Stream, context: Context, path: str) -> Any:
         """Parse the item with this index at the stream's position."""
         start = stream.tell()
         try:
@@ -174,7 +179,7 @@ class Array(Guarded, construct.Array):
             offset = start - context._params.get("stream_start", 0)
             raise _ours(error, ParseError).inside(f"[{index}]", offset) from error.__cause__
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
         count = evaluate(self.count, context)
         if len(obj) != count:
             raise BuildError(f"{count} items expected, {len(obj)} found")
@@ -189,20 +194,20 @@ class Array(Guarded, construct.Array):
 class Bytes(Guarded, construct.Bytes):
     """construct's Bytes whose length is compared with the bytes left first."""
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> bytes:
+    def _parse(self, stream: Stream, context: Context, path: str) -> bytes:
         return read(stream, evaluate(self.length, context), self.length, context)
 
 
 class Const(Guarded, construct.Const):
     """construct's Const, whose error says both values."""
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _parse(self, stream: Stream, context: Context, path: str) -> Any:
         found = self.subcon._parsereport(stream, context, path)
         if found != self.value:
             raise ParseError(f"expected {self.value!r}, found {found!r}")
         return found
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
         if obj not in (None, self.value):
             raise BuildError(f"expected {self.value!r}, found {obj!r}")
         return self.subcon._build(self.value, stream, context, path)
@@ -228,10 +233,10 @@ class Switch(Guarded, construct.Switch):
             kind = BuildError if context._building else ParseError
             raise kind(f"unknown type {key}; {known} are known", blame=field_of(self.keyfunc)) from None
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _parse(self, stream: Stream, context: Context, path: str) -> Any:
         return self.case(context)._parsereport(stream, context, path)
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
         return self.case(context)._build(obj, stream, context, path)
 
 
@@ -246,7 +251,7 @@ class Recursive(Guarded, construct.Subconstruct):
         super().__init__(construct.Pass)
         self.construct_name = construct_name
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _parse(self, stream: Stream, context: Context, path: str) -> Any:
         start = stream.tell()
         try:
             with _Level(context._params):
@@ -256,7 +261,7 @@ class Recursive(Guarded, construct.Subconstruct):
             error.offset = start - context._params.get("stream_start", 0)
             raise
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
         with _Level(context._params):
             return self.subcon._build(obj, stream, context, path)
 
@@ -309,6 +314,14 @@ def encode(text: Any) -> bytes:
 
 class Rebuild(Guarded, construct.Rebuild):
     """construct's Rebuild: computed on build, whatever the object holds."""
+
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
+        try:
+            return super()._build(obj, stream, context, path)
+        except KeyError:
+            raise BuildError("the field is missing", blame=field_of(self.func)) from None
+        except TypeError as error:
+            raise BuildError(f"expected a sequence: {error}", blame=field_of(self.func)) from None
 
 
 class Default(Guarded, construct.Default):

@@ -1,14 +1,15 @@
 """Leaves: integers, floats that keep every bit, booleans that keep every byte, enumerations that keep every number."""
 
+import math
 import struct
 from enum import IntEnum
-from typing import Any, BinaryIO
+from typing import Any
 
 import construct
 import numpy as np
 
 from ..errors import BuildError, TruncatedError
-from ..walk import dtype
+from ..walk import Stream, dtype
 from .core import Context, Guarded
 
 
@@ -20,7 +21,7 @@ class Number(Guarded, construct.FormatField):
         self.packer = struct.Struct(self.fmtstr)
 
 
-def read(stream: BinaryIO, size: int) -> bytes:
+def read(stream: Stream, size: int) -> bytes:
     """Read a number's bytes.
 
     Raises:
@@ -38,11 +39,11 @@ class Integer(Number):
     Builds from int and numpy integers that fit, not from bool.
     """
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> int:
+    def _parse(self, stream: Stream, context: Context, path: str) -> int:
         number: int = self.packer.unpack(read(stream, self.length))[0]
         return number
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> int:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> int:
         if isinstance(obj, bool | np.bool_) or not isinstance(obj, int | np.integer):
             raise BuildError(f"expected an integer, found {type(obj).__name__}")
         number = int(obj)
@@ -64,7 +65,7 @@ class Float(Number):
     The struct module makes signalling NaNs quiet. Here a NaN's payload is moved between the mantissas bit by bit.
     """
 
-    def _parse(self, stream: BinaryIO, context: Context, path: str) -> float:
+    def _parse(self, stream: Stream, context: Context, path: str) -> float:
         data = read(stream, self.length)
         value: float = self.packer.unpack(data)[0]
         if value != value:
@@ -75,7 +76,7 @@ class Float(Number):
             (value,) = struct.unpack("<d", struct.pack("<Q", wide))
         return value
 
-    def _build(self, obj: Any, stream: BinaryIO, context: Context, path: str) -> float:
+    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> float:
         if isinstance(obj, bool | np.bool_) or not isinstance(obj, int | float | np.integer | np.floating):
             raise BuildError(f"expected a number, found {type(obj).__name__}")
         if isinstance(obj, np.floating) and obj.dtype == dtype(self).newbyteorder("="):
@@ -85,8 +86,11 @@ class Float(Number):
         try:
             value = float(obj)
             data = self.packer.pack(value)
+            fits = not math.isinf(value) or bool(np.isinf(obj))
         except OverflowError:
-            raise BuildError(f"{obj} does not fit a float of {self.length} bytes") from None
+            fits = False
+        if not fits:
+            raise BuildError(f"{obj} does not fit a float of {self.length} bytes")
         stream.write(data if value == value else self._narrow_nan(value))
         return value
 

@@ -1,6 +1,7 @@
 """A sequence of strings that stays bytes until it is asked for text."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -8,36 +9,53 @@ from numpy.typing import NDArray
 
 
 class Strings(Sequence[str]):
-    """Strings as they stand in a file: each a length, then its bytes; decoded one by one, when asked for.
+    """Strings as they stand in a file: each a length, then its bytes; decoded when asked for, one or all.
 
     Bytes that are no UTF-8 become lone surrogates, as in every string of the package.
 
     Args:
-        wire: All strings with their lengths, back to back.
+        pieces: All strings with their lengths, back to back, in pieces that need not end where a string does.
         prefix: The numpy dtype of a length: its size and its byte order.
-        ends: End of each string's bytes in `wire`, int64, ascending.
+        ends: End of each string in the pieces put together, int64, ascending.
     """
 
-    def __init__(self, wire: bytes, prefix: np.dtype[Any], ends: NDArray[np.int64]) -> None:
-        self.wire = wire
+    def __init__(self, pieces: Sequence[bytes | memoryview], prefix: np.dtype[Any], ends: NDArray[np.int64]) -> None:
+        self._pieces = pieces
         self.prefix = prefix
         self.ends = ends
-        self.starts = np.concatenate(([0], ends[:-1]))[: len(ends)] + prefix.itemsize
 
     @classmethod
     def of(cls, texts: Iterable[bytes], prefix: np.dtype[Any]) -> "Strings":
         """Make the wire form of byte strings, each with its length before it."""
         texts = list(texts)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        ends = np.cumsum(lengths + prefix.itemsize)
         prefixes = lengths.astype(prefix).tobytes()
         size = prefix.itemsize
-        pieces = (part for i, text in enumerate(texts) for part in (prefixes[i * size : (i + 1) * size], text))
-        return cls(b"".join(pieces), prefix, ends)
+        pieces = [part for i, text in enumerate(texts) for part in (prefixes[i * size : (i + 1) * size], text)]
+        return cls(pieces, prefix, np.cumsum(lengths + size))
+
+    def __reduce__(self) -> tuple[type["Strings"], tuple[Any, ...]]:
+        return Strings, ([self.wire], self.prefix, self.ends)
+
+    @cached_property
+    def wire(self) -> bytes:
+        """All strings with their lengths, back to back: what stands in the file."""
+        wire = b"".join(self._pieces)
+        self._pieces = [wire]
+        return wire
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Start of each string's bytes in `wire`, int64."""
+        starts = np.empty(len(self.ends), np.int64)
+        starts[:1] = 0
+        starts[1:] = self.ends[:-1]
+        starts += self.prefix.itemsize
+        return starts
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The length of each string in bytes."""
+        """The length of each string in bytes, int64."""
         lengths: NDArray[np.int64] = self.ends - self.starts
         return lengths
 
@@ -45,6 +63,45 @@ class Strings(Sequence[str]):
         """The bytes of each string, not decoded."""
         wire = self.wire
         return (wire[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
+
+    def tolist(self) -> list[str]:
+        """All strings, decoded at once."""
+        # With every length overwritten by zeros, and no zero in any text, a run of zeros is where a string begins.
+        octets = np.frombuffer(self.wire, np.uint8).copy()
+        size = self.prefix.itemsize
+        long = self.starts[self.lengths > LARGEST_BYTE]
+        for index in range(size):
+            is_lowest = index == (0 if self.prefix == self.prefix.newbyteorder("<") else size - 1)
+            octets[(self.starts if is_lowest else long) + (index - size)] = 0
+        if len(octets) - np.count_nonzero(octets) != size * len(self):
+            return [str(raw, "utf-8", "surrogateescape") for raw in self.raw()]
+        return str(octets.data, "utf-8", "surrogateescape").split("\0" * size)[1:]
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        """The index of the first string that equals `value`, found in the bytes.
+
+        Raises:
+            ValueError: There is none.
+        """
+        first, last, _ = slice(start, stop).indices(len(self))
+        if isinstance(value, str) and first < last:
+            text = value.encode("utf-8", "surrogateescape")
+            wanted = np.array(len(text), self.prefix).tobytes() + text
+            size = self.prefix.itemsize
+            position = self.wire.find(wanted, self.starts[first] - size, self.ends[last - 1])
+            while position >= 0:
+                index = int(np.searchsorted(self.starts, position + size))
+                if self.starts[index] == position + size:
+                    return index
+                position = self.wire.find(wanted, position + 1, self.ends[last - 1])
+        raise ValueError(f"{value!r} is not in the array")
+
+    def __contains__(self, value: object) -> bool:
+        try:
+            self.index(value)
+        except ValueError:
+            return False
+        return True
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -59,17 +116,21 @@ class Strings(Sequence[str]):
         return str(self.wire[self.starts[index] : self.ends[index]], "utf-8", "surrogateescape")
 
     def __iter__(self) -> Iterator[str]:
-        return (str(raw, "utf-8", "surrogateescape") for raw in self.raw())
+        return iter(self.tolist())
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Strings) and other.prefix == self.prefix:
             return self.wire == other.wire
         if isinstance(other, str | bytes) or not isinstance(other, Sequence):
             return NotImplemented
-        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        return len(self) == len(other) and self.tolist() == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:3]))
         return f"<Strings: {len(self)} of {shown}{', …' if len(self) > 3 else ''}>"
+
+
+LARGEST_BYTE = 0xFF
+"""Lengths up to this have one byte that is not zero."""

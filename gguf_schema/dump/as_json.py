@@ -1,0 +1,70 @@
+"""One JSON object."""
+
+import json
+import math
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..constructs import Strings
+from ..file import Model
+from ..values import ArrayType
+from .contents import Field, Info, contents, endian, listed
+
+
+def dump_json(model: Model, arrays: bool = False, tensors: bool = True) -> str:
+    """One JSON object, in ASCII: `filename`, `endian`, `metadata` and `tensors`, the latter two by name.
+
+    Args:
+        model: The open file.
+        arrays: Give the values of arrays, too.
+        tensors: Fill `tensors`.
+
+    Raises:
+        GGUFError: The file is closed or has changed.
+    """
+    fields, infos = contents(model)
+    result = {
+        "filename": os.fsdecode(model.name),
+        "endian": endian(model),
+        "metadata": _by_name((field.name, field.offset, _field(n, field, arrays)) for n, field in enumerate(fields)),
+        "tensors": _by_name((info.name, info.offset, _tensor(info)) for info in infos if tensors),
+    }
+    return json.dumps(result, allow_nan=False)
+
+
+def _by_name(entries: Iterable[tuple[str, int, Any]]) -> dict[str, Any]:
+    """Entries by name; `@offset` is added to a name that is taken."""
+    result: dict[str, Any] = {}
+    for name, offset, entry in entries:
+        while name in result:
+            name = f"{name}@{offset}"
+        result[name] = entry
+    return result
+
+
+def _field(index: int, field: Field, arrays: bool) -> dict[str, Any]:
+    outer, *inner = field.types
+    result = {"index": index, "type": outer, "offset": field.offset}
+    if isinstance(field.type, ArrayType):
+        result["array_types"] = inner
+        if not arrays:
+            return result
+    return {**result, "value": _value(field.value)}
+
+
+def _value(value: Any) -> Any:
+    """A value as strict JSON can hold it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, list):
+        return [_value(item) for item in value]
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
+        return [_value(item) for item in value.tolist()]
+    return listed(value) if isinstance(value, np.ndarray | Strings) else value
+
+
+def _tensor(info: Info) -> dict[str, Any]:
+    return {"index": info.number, "shape": info.dimensions, "type": info.type, "offset": info.offset}

@@ -1,0 +1,149 @@
+"""Where files come from, and what happens when they go away under live views."""
+
+import gzip
+import io
+import mmap
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gguf_schema as gs
+from gguf_schema.demo import demo_model
+
+DATA = demo_model()
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "demo.gguf"
+    path.write_bytes(DATA)
+    return path
+
+
+class Pipe(io.RawIOBase):
+    """A stream that cannot seek."""
+
+    def __init__(self, data):
+        self.inner = io.BytesIO(data)
+
+    def readable(self):
+        return True
+
+    def read(self, size=-1):
+        return self.inner.read(size)
+
+
+class Trickle(io.BytesIO):
+    """A file object that gives at most 7 bytes at a time."""
+
+    def read(self, size=-1):
+        return super().read(min(size, 7) if size >= 0 else size)
+
+
+def sources(path):
+    yield str(path)
+    yield path
+    yield DATA
+    yield bytearray(DATA)
+    yield memoryview(DATA)
+    yield np.frombuffer(DATA, np.uint8)
+    yield io.BytesIO(DATA)
+    yield Trickle(DATA)
+    yield Pipe(DATA)
+    yield gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(DATA)))
+    shifted = io.BytesIO(b"before" + DATA)
+    shifted.seek(6)
+    yield shifted
+
+
+def read_all(source):
+    with gs.open(source) as model:
+        return model.metadata.pairs, [tensor.data.tobytes() for tensor in model.tensors.infos]
+
+
+def test_every_source_gives_the_same(path):
+    read = [read_all(source) for source in sources(path)]
+    first = read[0]
+    assert len(read) == 11
+    assert len(first[1]) == 11
+    for other in read[1:]:
+        assert [pair[:2] for pair in other[0]] == [pair[:2] for pair in first[0]]
+        assert all(np.array_equal(a.value, b.value) for a, b in zip(other[0], first[0], strict=True))
+        assert other[1] == first[1]
+
+
+def test_real_file_objects_and_maps(path):
+    with path.open("rb") as file, gs.open(file) as model:
+        assert model.tensors["output_norm.weight"].data.tolist() == [1.0] * 64
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        model = gs.open(mapped)
+        data = model.tensors["output_norm.weight"].data.copy()
+        model.close()
+        del model
+    assert data.sum() == 64
+
+
+@pytest.mark.parametrize("source", [3, None, ["x"], io.StringIO("GGUF")])
+def test_other_things_are_a_type_error(source):
+    with pytest.raises(TypeError):
+        gs.open(source)
+
+
+def test_missing_file_and_folder_are_os_errors(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        gs.open(tmp_path / "nothing.gguf")
+    with pytest.raises(IsADirectoryError):
+        gs.open(tmp_path)
+
+
+def test_data_is_read_only_and_mapped(path):
+    with gs.open(path) as model:
+        data = model.tensors["output_norm.weight"].data
+        with pytest.raises(ValueError, match="read-only"):
+            data[0] = 2
+        assert isinstance(data.base, mmap.mmap | np.ndarray | memoryview)
+        tokens = model.metadata["tokenizer.ggml.token_type"]
+        with pytest.raises(ValueError, match="read-only"):
+            tokens[0] = 2
+
+
+def test_views_outlive_the_model(path):
+    with gs.open(path) as model:
+        data = model.tensors["output_norm.weight"].data
+        tensor = model.tensors["token_embd.weight"]
+    assert data.sum() == 64
+    with pytest.raises(gs.GGUFError, match="closed"):
+        _ = tensor.data
+    path.unlink()
+    assert data.sum() == 64
+
+
+def test_close_twice(path):
+    model = gs.open(path)
+    model.close()
+    model.close()
+
+
+def test_shrunken_file_is_an_error_not_a_crash(path):
+    """Asked for data that is gone, a model raises. (A mapped array that shrinks later cannot be saved by anyone.)"""
+    program = f"""
+import gguf_schema as gs
+model = gs.open({str(path)!r})
+import os
+os.truncate({str(path)!r}, model.data_offset)
+try:
+    model.tensors["token_embd.weight"].data
+except gs.GGUFError as error:
+    print("refused:", error)
+print(len(model.metadata["tokenizer.ggml.tokens"]))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "refused: tensor 'token_embd.weight': the file has shrunk" in run.stdout
+    assert run.stdout.endswith("261\n")
+
+
+def test_unseekable_stream_through_the_construct():
+    assert gs.GGUF.build(gs.GGUF.parse_stream(Pipe(DATA))) == DATA

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Run every check of the project, in the order of how fast they answer; exit 1 if one of them fails.
+
+python tools/check.py          all
+python tools/check.py lint     one of: lint format types tests
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CHECKS = {
+    "lint": ["ruff", "check", "."],
+    "format": ["ruff", "format", "--check", "."],
+    "types": ["mypy"],
+    "tests": ["pytest"],
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the named checks, all of them without names."""
+    unknown = set(names) - set(CHECKS)
+    if unknown:
+        print(f"unknown: {' '.join(sorted(unknown))}; known: {' '.join(CHECKS)}", file=sys.stderr)
+        return 2
+    failed = []
+    for name in names or CHECKS:
+        print(f"== {name}", flush=True)
+        if subprocess.run([sys.executable, "-m", *CHECKS[name]], cwd=ROOT, check=False).returncode:
+            failed.append(name)
+    print(f"failed: {' '.join(failed)}" if failed else "all checks passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
