@@ -9,7 +9,7 @@ Start here:
 
 The map of the house, from the ground up; a module imports only from lower floors:
 
-    errors enums limits signatures terminal    pure data
+    errors enums limits signatures terminal version   pure data
     walk sources                      construct's class zoo; where bytes come from
     constructs/                       our construct subclasses, which know no GGUF
     blocks keys                       tensor types, one Struct a block; the standard metadata keys
@@ -38,6 +38,7 @@ from .quant_mix import Share, quant_mix
 from .schema import GGUF, GGUFStructs, structs
 from .tensor_names import gguf_tensor_name
 from .values import ArrayType, MetadataKV
+from .version import __version__
 from .write import NewTensor, write
 
 __all__ = [
@@ -69,4 +70,5 @@ __all__ = [
     "NestingError",
     "CheckError",
     "BuildError",
+    "__version__",
 ]

@@ -4,7 +4,7 @@ A tensor's data is rows of blocks. Each live type is a `Block`: a Struct with gg
 type size and whose `block_size` is the number of elements that it holds. Types that ggml removed have no Block.
 """
 
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import construct
@@ -27,7 +27,7 @@ class Block(Struct):
         super().__init__(*fields)
         self.block_size = block_size
 
-    @property
+    @cached_property
     def type_size(self) -> int:
         """Bytes of a block (ggml_type_size)."""
         return self.sizeof()
@@ -213,6 +213,12 @@ def blocks(order: str) -> dict[T, Block]:
         T.Q1_0: Block(128, field("d", f16, SCALE), field("qs", Array(16, u8), "1-bit quants, eight a byte")),
         T.Q2_0: Block(64, field("d", f16, SCALE), field("qs", Array(16, u8), QUANTS_2)),
     }
+
+
+@cache
+def block_sizes() -> dict[int, tuple[int, int]]:
+    """The block size (elements) and the type size (bytes) of each live tensor type."""
+    return {type: (struct.block_size, struct.type_size) for type, struct in blocks("<").items()}
 
 
 def block(type: int, order: str = "<") -> Block | None:

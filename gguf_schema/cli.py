@@ -1,62 +1,92 @@
 """The command `gguf-schema`: one function a subcommand. stdout is the answer, stderr is talk.
 
+A subcommand imports what it needs itself, so that the others do not wait for it.
+
 Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read; 130 interrupted; 141 nobody reads.
 """
 
 import argparse
-import json
+import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any, BinaryIO, NoReturn
 
-from .demo import demo_model
-from .dump import dump_json, dump_markdown, dump_text
 from .errors import GGUFError
 from .file import Model, open
-from .summary import summarize, summary_text
 from .terminal import printable
+from .version import __version__
 
 
-def info(args: argparse.Namespace) -> int:
+def info(args: argparse.Namespace) -> str:
     """Print what is in a file."""
+    from .summary import summary_json, summary_text
+
     with _model(args) as model:
-        print(json.dumps(summarize(model), indent=2) if args.json else summary_text(model))
-    return 0
+        return summary_json(model) if args.json else summary_text(model)
 
 
-def dump(args: argparse.Namespace) -> int:
+def dump(args: argparse.Namespace) -> str:
     """Print all metadata and tensor infos of a file."""
+    from .dump import dump_json, dump_markdown, dump_text
+
     with _model(args) as model:
         tensors = not args.no_tensors
         if args.data_offset:
-            print(model.data_offset)
-        elif args.data_alignment:
-            print(model.alignment)
-        elif args.json or args.json_array:
-            print(dump_json(model, arrays=args.json_array, tensors=tensors))
-        elif args.markdown:
-            print(dump_markdown(model, tensors=tensors))
-        else:
-            print(dump_text(model, tensors=tensors))
-    return 0
+            return str(model.data_offset)
+        if args.data_alignment:
+            return str(model.alignment)
+        if args.json or args.json_array:
+            return dump_json(model, arrays=args.json_array, tensors=tensors)
+        if args.markdown:
+            return dump_markdown(model, tensors=tensors)
+        return dump_text(model, tensors=tensors)
 
 
 def _model(args: argparse.Namespace) -> Model:
     """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
-    source = demo_model() if args.file is None else sys.stdin.buffer.read() if args.file == "-" else args.file
+    if args.file is None:
+        from .demo import demo_model
+
+        source: Any = demo_model()
+    else:
+        source = _standard_input() if args.file == "-" else args.file
     model = open(source, check=not args.no_check)
     model.name = {None: "<demo>", "-": "<stdin>"}.get(args.file, args.file)
+    for fault in model.faults() if args.no_check else ():
+        _say(args.file, str(fault))
     return model
 
 
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.buffer
+
+
+def _say(file: str | None, message: str) -> None:
+    """Say something of a file on stderr."""
+    name = "the demo model" if file is None else file
+    if sys.stderr is not None:  # else print would take stdout
+        print(f"gguf-schema: {printable(name)}: {printable(message)}", file=sys.stderr)
+
+
+class _Parser(argparse.ArgumentParser):
+    """An ArgumentParser that repeats no terminal commands: arguments may be names of files from strangers."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gguf-schema", description="Look into GGUF files.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser = _Parser(prog="gguf-schema", description="Look into GGUF files.")
+    parser.add_argument("--version", action="version", version=f"gguf-schema {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
 
     def command(function: object, name: str, file_help: str, file_nargs: str | None) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         added.add_argument("file", metavar="FILE", nargs=file_nargs, help=file_help)
-        added.add_argument("--no-check", action="store_true", help="read a file that is ambiguous or unsafe, too")
+        added.add_argument("--no-check", action="store_true", help="read a refused file, too; say on stderr why it was")
         added.set_defaults(function=function)
         return added
 
@@ -76,21 +106,38 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (default: those of the process); returns the exit status."""
-    args = _parser().parse_args(arguments)
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    if args.function is dump and args.json_array and (args.markdown or args.data_offset or args.data_alignment):
+        parser.error("--json-array goes with no other form than --json")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        status: int = args.function(args)
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:
-        # Whoever reads has enough. Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        answer: str = args.function(args)
     except KeyboardInterrupt:
         return 130
     except (GGUFError, OSError) as error:
-        name = "the demo model" if args.file is None else args.file
-        message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        print(f"gguf-schema: {printable(name)}: {printable(message)}", file=sys.stderr)
+        _say(args.file, error.strerror if isinstance(error, OSError) and error.strerror else str(error))
         return 2
+    except MemoryError:
+        _say(args.file, "there is not enough memory")
+        return 2
+    return _print(answer)
+
+
+def _print(answer: str) -> int:
+    """Print the answer; the exit status says whether anybody took it."""
+    if sys.stdout is None:
+        _say("standard output", "it is closed")
+        return 2
+    try:
+        print(answer, flush=True)
+    except OSError as error:
+        # Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # whoever reads has enough
+            return 141
+        _say("standard output", error.strerror or str(error))
+        return 2
+    return 0

@@ -3,7 +3,14 @@
 from enum import IntEnum
 
 
-class GGUFValueType(IntEnum):
+class NamedInt(IntEnum):
+    """An IntEnum whose members are printed by name."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GGUFValueType(NamedInt):
     """Types of metadata values (`enum gguf_type` in gguf.h)."""
 
     UINT8 = 0
@@ -21,7 +28,7 @@ class GGUFValueType(IntEnum):
     FLOAT64 = 12
 
 
-class GGMLQuantizationType(IntEnum):
+class GGMLQuantizationType(NamedInt):
     """Types of tensors (`enum ggml_type` in ggml.h). Those without a Block in `blocks` were removed from ggml."""
 
     F32 = 0
@@ -69,7 +76,7 @@ class GGMLQuantizationType(IntEnum):
     Q2_0 = 42
 
 
-class LlamaFileType(IntEnum):
+class LlamaFileType(NamedInt):
     """Values of `general.file_type` (`enum llama_ftype` in llama.h): what most tensors of a file are."""
 
     ALL_F32 = 0
@@ -117,7 +124,7 @@ class LlamaFileType(IntEnum):
     GUESSED = 1024
 
 
-class TokenType(IntEnum):
+class TokenType(NamedInt):
     """Elements of `tokenizer.ggml.token_type` (`enum llama_token_type` in llama.h, named as in gguf-py)."""
 
     NORMAL = 1

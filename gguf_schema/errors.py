@@ -67,8 +67,14 @@ class BuildError(GGUFError):
 class CheckError(GGUFError):
     """The file can be parsed, but has a fault that makes it ambiguous or unsafe.
 
-    Raised by `gguf_schema.open` with the first fault found; `check=False` opens the file all the same.
+    Raised by `gguf_schema.open` with the first fault found; `check=False` opens the file all the same, and then
+    `Model.faults` lists them.
+
+    Attributes:
+        code: A stable name of the rule that is broken, for programs.
     """
+
+    code = ""
 
 
 class Finding(NamedTuple):

@@ -1,5 +1,6 @@
 """Opening files: what `gguf_schema.open` returns, and the views of its parts."""
 
+import io
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Self
@@ -8,12 +9,12 @@ import numpy as np
 
 from .blocks import Block, block
 from .errors import CheckError, GGUFError
-from .layout import align_up, n_elements, row_length, sizes, type_name
+from .layout import align_up, known_sizes, n_elements, sizes, type_name
 from .limits import MAX_NESTING
 from .policy import Parsed, errors
 from .schema import sniff
 from .sources import Reader, Source, source_of
-from .values import MetadataKV, ValueType, plain_pair
+from .values import MetadataKV, ValueType, plain_pairs
 from .walk import Node, trace
 
 
@@ -26,21 +27,30 @@ class Metadata(Mapping[str, Any]):
 
     def __init__(self, pairs: list[MetadataKV]) -> None:
         self.pairs = pairs
-        self._by_key = {pair.key: pair for pair in reversed(pairs)}
+
+    @cached_property
+    def _by_key(self) -> dict[str, MetadataKV]:
+        by_key: dict[str, MetadataKV] = {}
+        for pair in self.pairs:
+            by_key.setdefault(pair.key, pair)
+        return by_key
 
     def type(self, key: str) -> ValueType:
         """The exact type of a value: a GGUFValueType, or an ArrayType."""
-        pair: MetadataKV = self._by_key[key]
-        return pair.type
+        return self._by_key[key].type
 
     def __getitem__(self, key: str) -> Any:
         return self._by_key[key].value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys(pair.key for pair in self.pairs))
+        return iter(self._by_key)
 
     def __len__(self) -> int:
         return len(self._by_key)
+
+    # Values may be numpy arrays, which have no one truth value: metadata is equal to itself alone.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"<Metadata: {len(self.pairs)} pairs>"
@@ -55,8 +65,9 @@ class Tensor:
         dimensions: In file order, fastest first (ggml's `ne`).
         offset: Start of its data, in bytes, relative to the tensor data.
         n_bytes: Bytes of its data; where the type tells no size the gap to the next tensor, None for the last one.
-        order: Byte order of its data, "<" or ">".
     """
+
+    __slots__ = ("_model", "dimensions", "n_bytes", "name", "offset", "type")
 
     def __init__(self, info: Mapping[str, Any], n_bytes: int | None, model: "Model") -> None:
         self.name: str = info["name"]
@@ -64,8 +75,12 @@ class Tensor:
         self.dimensions: tuple[int, ...] = tuple(info["dimensions"])
         self.offset: int = info["offset"]
         self.n_bytes = n_bytes
-        self.order = model.order
         self._model = model
+
+    @property
+    def order(self) -> str:
+        """Byte order of its data, "<" or ">"."""
+        return self._model.order
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -123,11 +138,10 @@ class Tensor:
     def _rows(self) -> tuple[np.dtype[Any], tuple[int, ...]] | None:
         """The dtype of a block and the shape in blocks; None where the type is unknown or a row is no whole blocks."""
         struct = self.block
-        if struct is None or row_length(self.dimensions) % struct.block_size:
+        *outer, row = self.shape or (1,)
+        if struct is None or row % struct.block_size:
             return None
-        if not self.dimensions:
-            return struct.dtype(), ()
-        return struct.dtype(), (*self.shape[:-1], self.shape[-1] // struct.block_size)
+        return struct.dtype(), (*outer, row // struct.block_size) if self.dimensions else ()
 
     def __repr__(self) -> str:
         return f"<Tensor {self.name!r}: {type_name(self.type)}, dimensions {list(self.dimensions)}>"
@@ -142,13 +156,19 @@ class Tensors(Mapping[str, Tensor]):
 
     def __init__(self, infos: list[Tensor]) -> None:
         self.infos = infos
-        self._by_name = {tensor.name: tensor for tensor in reversed(infos)}
+
+    @cached_property
+    def _by_name(self) -> dict[str, Tensor]:
+        by_name: dict[str, Tensor] = {}
+        for tensor in self.infos:
+            by_name.setdefault(tensor.name, tensor)
+        return by_name
 
     def __getitem__(self, name: str) -> Tensor:
         return self._by_name[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys(tensor.name for tensor in self.infos))
+        return iter(self._by_name)
 
     def __len__(self) -> int:
         return len(self._by_name)
@@ -188,32 +208,44 @@ class Model:
         self.alignment: int = head.alignment
         self.infos_end = reader.tell()
         self.data_offset = align_up(self.infos_end, self.alignment)
-        if check:
-            self._refuse(head)
         self._head = head
+        self._known_sizes = known_sizes(head.tensor_infos)
+        if check:
+            for fault in self.faults():
+                raise fault
 
     @cached_property
     def metadata(self) -> Metadata:
-        return Metadata([plain_pair(pair) for pair in self._head.metadata_kv])
+        """The metadata pairs."""
+        return Metadata(plain_pairs(self._head.metadata_kv))
 
     @cached_property
     def tensors(self) -> Tensors:
+        """The tensors."""
         infos = self._head.tensor_infos
-        return Tensors([Tensor(info, size, self) for info, size in zip(infos, sizes(infos), strict=True)])
+        sized = zip(infos, sizes(infos, self._known_sizes), strict=True)
+        return Tensors([Tensor(info, size, self) for info, size in sized])
 
-    def _refuse(self, head: Any) -> None:
-        """Raise the first fault of the policy, if there is one, with the offset of the field."""
-        parsed = Parsed(
-            head.metadata_kv, head.tensor_infos, self.alignment, self.infos_end, self.data_offset, self.size
-        )
-        for finding in errors(parsed):
+    def faults(self) -> Iterator[CheckError]:
+        """Every fault for which `open` refuses a file, with path, offset and code; none in a file that was checked."""
+        head = self._head
+        places = self.alignment, self.infos_end, self.data_offset, self.size
+        for finding in errors(Parsed(head.metadata_kv, head.tensor_infos, self._known_sizes, *places)):
             offset = finding.offset
             if offset is None:
                 offset = next(node.start for node in self.trace(finding.path) if node.path == finding.path)
-            raise CheckError(finding.message, finding.path, offset)
+            error = CheckError(finding.message, finding.path, offset)
+            error.code = finding.code
+            yield error
 
     def trace(self, *paths: str) -> Iterator[Node]:
-        """The nodes at these schema paths and those on the way, with their absolute offsets, by parsing once more."""
+        """The nodes at these schema paths and those on the way, with their absolute offsets, by parsing once more.
+
+        Raises:
+            GGUFError: The file is closed, or has changed.
+        """
+        if self.closed:
+            raise GGUFError("the file is closed")
         outer = {""} | {path[:i] for path in paths for i, letter in enumerate(path) if letter in ".["}
         params = {"stream_start": 0, "stream_end": self.size, "max_nesting": self._max_nesting}
         return trace(self.layout.head, Reader(self.source), outer.__contains__, **params)
@@ -240,16 +272,24 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> 
         source: A path; a bytes-like object; or a binary file object, read from its current position, which stays the
             caller's to close.
         check: Refuse files that can be read in more than one way or not safely (see `policy`).
-        max_nesting: Levels of arrays of arrays that are read.
+        max_nesting: Levels of arrays of arrays that are read. Python's stack allows some 60.
+
+    Returns:
+        The open file. Close it, or use it in a `with` statement: a path stays open until then.
 
     Raises:
         ParseError: It is no GGUF file, or ends too early; FileKindError, TruncatedError and NestingError say more.
         CheckError: It has a fault for which it is refused.
         OSError: The path cannot be read.
     """
-    opened = source_of(source)
+    opened = source_of(source, _refuse_early)
     try:
         return Model(opened, check, max_nesting)
     except BaseException:
         opened.close()
         raise
+
+
+def _refuse_early(start: bytes) -> None:
+    """Refuse a stream that must be read whole by its first bytes, before the rest is read."""
+    sniff(io.BytesIO(start))

@@ -1,4 +1,4 @@
-"""The numbers that an engine needs to run a model, from its metadata, with the defaults that llama.cpp fills in."""
+"""The numbers that an engine needs to run a Llama-like model, from its metadata, with defaults for what is absent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,71 +36,97 @@ class Hyperparameters:
 
     @property
     def queries_per_kv_head(self) -> int:
-        """Query heads that share a key and value head (grouped-query attention), of the first layer."""
-        return _layers(self.head_count, 1)[0] // _layers(self.head_count_kv, 1)[0]
+        """Query heads that share a key and value head (grouped-query attention), of the first layer that has any; 0."""
+        queries, keys = (
+            heads if isinstance(heads, tuple) else (heads,) for heads in (self.head_count, self.head_count_kv)
+        )
+        count = max(len(queries), len(keys))
+        layers = zip(queries * (count // len(queries)), keys * (count // len(keys)), strict=False)
+        return next((query // key for query, key in layers if key), 0)
 
     def kv_cache_bytes_per_token(self, element_bytes: int = F16_BYTES) -> int:
         """Bytes of keys and values that all layers keep for one token."""
-        heads = sum(_layers(self.head_count_kv, self.block_count))
-        return heads * (self.key_length + self.value_length) * element_bytes
-
-
-def _layers(value: PerLayer, count: int) -> tuple[int, ...]:
-    return value if isinstance(value, tuple) else (value,) * count
+        heads = self.head_count_kv
+        total = sum(heads) if isinstance(heads, tuple) else heads * self.block_count
+        return total * (self.key_length + self.value_length) * element_bytes
 
 
 def hyperparameters(metadata: Mapping[str, Any]) -> Hyperparameters:
     """Read them from metadata, as `open` gives it.
 
     Absent keys: `head_count_kv` is `head_count`; key, value and rope dimensions are `embedding_length / head_count`;
-    `rope.freq_base` is 10000; `layer_norm_rms_epsilon` is 1e-5.
+    `rope.freq_base` is 10000; `layer_norm_rms_epsilon` is 1e-5. They are Llama's: other architectures may
+    lack the concept.
 
     Raises:
-        GGUFError: A required key is missing (the message names it), or a value is no number.
+        GGUFError: A required key is missing (the message names it), or a value is no count or number.
     """
-    architecture = _get(metadata, keys.ARCHITECTURE.template, str)
+    architecture = metadata.get(keys.ARCHITECTURE.template)
+    if not isinstance(architecture, str):
+        raise _wrong(keys.ARCHITECTURE.template, architecture, "a string")
 
-    def number(key: keys.Key, default: Any = None, required: bool = False) -> Any:
-        name = key.of(architecture)
-        return default if name not in metadata and not required else _get(metadata, name, int | float)
+    def count(key: keys.Key, default: Any = REQUIRED) -> Any:
+        value = _get(metadata, key.of(architecture), default)
+        if value is default or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            return value
+        raise _wrong(key.of(architecture), value, "a count")
 
-    def per_layer(key: keys.Key, default: Any = None, required: bool = False) -> Any:
+    def per_layer(key: keys.Key, default: Any = REQUIRED) -> Any:
         value = metadata.get(key.of(architecture))
-        if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size:
-            return tuple(value.tolist())
-        return number(key, default, required)
+        if not isinstance(value, np.ndarray | list):
+            return count(key, default)
+        array = np.asarray(value)
+        if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size or array.min() < 0:
+            raise _wrong(key.of(architecture), value, "a list of counts")
+        return tuple(array.tolist())
 
-    embedding_length = number(keys.EMBEDDING_LENGTH, required=True)
-    head_count = per_layer(keys.HEAD_COUNT, required=True)
-    first = _layers(head_count, 1)[0]
+    def number(key: keys.Key, default: float) -> float:
+        value = _get(metadata, key.of(architecture), default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _wrong(key.of(architecture), value, "a number")
+        return value
+
+    embedding_length = count(keys.EMBEDDING_LENGTH)
+    head_count = per_layer(keys.HEAD_COUNT)
+    first = head_count[0] if isinstance(head_count, tuple) else head_count
     head_length = embedding_length // first if first else 0
     tokens = metadata.get(keys.TOKENS.template)
+    if not isinstance(tokens, Sequence) or isinstance(tokens, str):
+        tokens = None
     return Hyperparameters(
         architecture=architecture,
-        context_length=number(keys.CONTEXT_LENGTH, required=True),
+        context_length=count(keys.CONTEXT_LENGTH),
         embedding_length=embedding_length,
-        block_count=number(keys.BLOCK_COUNT, required=True),
-        feed_forward_length=per_layer(keys.FEED_FORWARD_LENGTH),
+        block_count=count(keys.BLOCK_COUNT),
+        feed_forward_length=per_layer(keys.FEED_FORWARD_LENGTH, None),
         head_count=head_count,
         head_count_kv=per_layer(keys.HEAD_COUNT_KV, head_count),
-        key_length=number(keys.KEY_LENGTH, head_length),
-        value_length=number(keys.VALUE_LENGTH, head_length),
-        rope_dimension_count=number(keys.ROPE_DIMENSION_COUNT, head_length),
+        key_length=count(keys.KEY_LENGTH, head_length),
+        value_length=count(keys.VALUE_LENGTH, head_length),
+        rope_dimension_count=count(keys.ROPE_DIMENSION_COUNT, head_length),
         rope_freq_base=number(keys.ROPE_FREQ_BASE, 10000.0),
         layer_norm_rms_epsilon=number(keys.RMS_EPSILON, 1e-5),
-        vocabulary=len(tokens) if isinstance(tokens, Sequence) else number(keys.VOCAB_SIZE),
+        vocabulary=count(keys.VOCAB_SIZE, None) if tokens is None else len(tokens),
     )
 
 
-def _get(metadata: Mapping[str, Any], key: str, kind: Any) -> Any:
-    """The value of a required key.
+REQUIRED = object()
+"""Stands for the default of a key that has none."""
+
+
+def _get(metadata: Mapping[str, Any], key: str, default: Any) -> Any:
+    """The value of a key, or its default.
 
     Raises:
-        GGUFError: It is missing or of another kind.
+        GGUFError: It is missing and has no default.
     """
-    if key not in metadata:
+    value = metadata.get(key, default)
+    if value is REQUIRED:
         raise GGUFError(f"the required key {key} is missing", "metadata_kv")
-    value = metadata[key]
-    if isinstance(value, bool) or not isinstance(value, kind):
-        raise GGUFError(f"{key} is a {type(value).__name__}", "metadata_kv")
     return value
+
+
+def _wrong(key: str, value: Any, expected: str) -> GGUFError:
+    """The error of a value that is missing or of another kind than expected."""
+    found = "none" if value is None else f"a {type(value).__name__}" if not isinstance(value, int | float) else value
+    return GGUFError(f"{key}: expected {expected}, found {found}", "metadata_kv")

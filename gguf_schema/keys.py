@@ -2,20 +2,16 @@
 
 from typing import NamedTuple
 
-from .enums import GGUFValueType as T
-
 
 class Key(NamedTuple):
     """A standard key.
 
     Attributes:
         template: The key, perhaps with `{arch}`.
-        types: The value types that the specification or llama.cpp's loader takes; ARRAY means an array of the first.
         docs: What the value means.
     """
 
     template: str
-    types: tuple[T, ...]
     docs: str
 
     def of(self, architecture: str) -> str:
@@ -28,27 +24,24 @@ class Key(NamedTuple):
         return self.template.partition(".")[2]
 
 
-COUNT = (T.UINT32, T.UINT64)
-ARCHITECTURE = Key("general.architecture", (T.STRING,), "The model's architecture; the first segment of its own keys")
-ALIGNMENT = Key("general.alignment", (T.UINT32,), "Tensors start at multiples of this; 32 where it is absent")
-FILE_TYPE = Key("general.file_type", (T.UINT32,), "What most tensors of the file are: a LlamaFileType")
-NAME = Key("general.name", (T.STRING,), "The model's name for people")
-TOKENS = Key("tokenizer.ggml.tokens", (T.STRING, T.ARRAY), "The vocabulary: one string for each token id")
-MERGES = Key(
-    "tokenizer.ggml.merges", (T.STRING, T.ARRAY), "Byte-pair merges: two tokens and a space between, best first"
-)
-TOKEN_TYPES = Key("tokenizer.ggml.token_type", (T.INT32, T.ARRAY), "A TokenType for each token")
-TOKENIZER = Key("tokenizer.ggml.model", (T.STRING,), "The kind of the tokenizer: llama, gpt2, bert, …")
+ARCHITECTURE = Key("general.architecture", "The model's architecture; the first segment of its own keys")
+ALIGNMENT = Key("general.alignment", "Tensors start at multiples of this; 32 where it is absent")
+FILE_TYPE = Key("general.file_type", "What most tensors of the file are: a LlamaFileType")
+NAME = Key("general.name", "The model's name for people")
+TOKENS = Key("tokenizer.ggml.tokens", "The vocabulary: one string for each token id")
+MERGES = Key("tokenizer.ggml.merges", "Byte-pair merges: two tokens and a space between, best first")
+TOKEN_TYPES = Key("tokenizer.ggml.token_type", "A TokenType for each token")
+TOKENIZER = Key("tokenizer.ggml.model", "The kind of the tokenizer: llama, gpt2, bert, …")
 
-CONTEXT_LENGTH = Key("{arch}.context_length", COUNT, "Tokens that the model was trained to look back on")
-EMBEDDING_LENGTH = Key("{arch}.embedding_length", COUNT, "Width of a token's vector")
-BLOCK_COUNT = Key("{arch}.block_count", COUNT, "Number of layers")
-FEED_FORWARD_LENGTH = Key("{arch}.feed_forward_length", (*COUNT, T.ARRAY), "Width of a feed-forward layer")
-HEAD_COUNT = Key("{arch}.attention.head_count", (*COUNT, T.ARRAY), "Query heads of a layer")
-HEAD_COUNT_KV = Key("{arch}.attention.head_count_kv", (*COUNT, T.ARRAY), "Key and value heads of a layer")
-KEY_LENGTH = Key("{arch}.attention.key_length", COUNT, "Width of a key head")
-VALUE_LENGTH = Key("{arch}.attention.value_length", COUNT, "Width of a value head")
-RMS_EPSILON = Key("{arch}.attention.layer_norm_rms_epsilon", (T.FLOAT32,), "Added to the mean square before the root")
-ROPE_DIMENSION_COUNT = Key("{arch}.rope.dimension_count", COUNT, "Dimensions of a head that are rotated")
-ROPE_FREQ_BASE = Key("{arch}.rope.freq_base", (T.FLOAT32,), "Base of the rotation's frequencies")
-VOCAB_SIZE = Key("{arch}.vocab_size", COUNT, "Number of tokens, where the file holds no vocabulary")
+CONTEXT_LENGTH = Key("{arch}.context_length", "Tokens that the model was trained to look back on")
+EMBEDDING_LENGTH = Key("{arch}.embedding_length", "Width of a token's vector")
+BLOCK_COUNT = Key("{arch}.block_count", "Number of layers")
+FEED_FORWARD_LENGTH = Key("{arch}.feed_forward_length", "Width of a feed-forward layer")
+HEAD_COUNT = Key("{arch}.attention.head_count", "Query heads of a layer")
+HEAD_COUNT_KV = Key("{arch}.attention.head_count_kv", "Key and value heads of a layer")
+KEY_LENGTH = Key("{arch}.attention.key_length", "Width of a key head")
+VALUE_LENGTH = Key("{arch}.attention.value_length", "Width of a value head")
+RMS_EPSILON = Key("{arch}.attention.layer_norm_rms_epsilon", "Added to the mean square before the root")
+ROPE_DIMENSION_COUNT = Key("{arch}.rope.dimension_count", "Dimensions of a head that are rotated")
+ROPE_FREQ_BASE = Key("{arch}.rope.freq_base", "Base of the rotation's frequencies")
+VOCAB_SIZE = Key("{arch}.vocab_size", "Number of tokens, where the file holds no vocabulary")

@@ -13,14 +13,14 @@ import construct
 import numpy as np
 from construct.core import evaluate
 
-from .blocks import block
+from .blocks import block_sizes
 from .constructs import Guarded
 from .constructs.core import Context, bytes_left
 from .enums import GGMLQuantizationType, GGUFValueType
 from .errors import BuildError, GGUFError
 from .keys import ALIGNMENT
-from .limits import DEFAULT_ALIGNMENT, MAX_COUNTED_DIMENSIONS
-from .walk import Stream
+from .limits import DEFAULT_ALIGNMENT, MAX_DIMENSIONS
+from .walk import Sink, Stream
 
 KEYS = (ALIGNMENT.template, ALIGNMENT.template.encode())
 """The key of the alignment; objects that are built may hold strings as bytes."""
@@ -48,17 +48,12 @@ def n_elements(dimensions: Sequence[int]) -> int:
     """The number of elements; 1 without dimensions.
 
     Raises:
-        GGUFError: There are more dimensions than anybody can use.
+        GGUFError: There are more dimensions than anybody uses: multiplying very many takes very long.
     """
-    if len(dimensions) > MAX_COUNTED_DIMENSIONS:
-        problem = f"{len(dimensions)} dimensions: the elements of more than {MAX_COUNTED_DIMENSIONS} are not counted"
+    if len(dimensions) > MAX_DIMENSIONS:
+        problem = f"{len(dimensions)} dimensions: the elements of more than {MAX_DIMENSIONS} are not counted"
         raise GGUFError(problem, "n_dimensions")
     return math.prod(dimensions)
-
-
-def row_length(dimensions: Sequence[int]) -> int:
-    """The elements of a row: the first dimension, 1 where there is none (ggml fills up with ones)."""
-    return dimensions[0] if dimensions else 1
 
 
 def n_bytes(type: int, dimensions: Sequence[int]) -> int | None:
@@ -66,7 +61,7 @@ def n_bytes(type: int, dimensions: Sequence[int]) -> int | None:
 
     Args:
         type: The tensor type.
-        dimensions: In file order, fastest first.
+        dimensions: In file order, fastest first. None are one row of one element (ggml fills up with ones).
 
     Returns:
         The size, or None where the type's block is not known.
@@ -74,43 +69,53 @@ def n_bytes(type: int, dimensions: Sequence[int]) -> int | None:
     Raises:
         GGUFError: The first dimension is no multiple of the block size, or there are too many dimensions.
     """
-    struct = block(type)
-    if struct is None:
+    sizes = block_sizes().get(type)
+    if sizes is None:
         return None
-    if row_length(dimensions) % struct.block_size:
-        problem = f"{row_length(dimensions)} is no multiple of {struct.block_size}, the block size of {type_name(type)}"
-        raise GGUFError(problem, "dimensions[0]")
-    return n_elements(dimensions) // struct.block_size * struct.type_size
+    block_size, type_size = sizes
+    row = dimensions[0] if dimensions else 1
+    if row % block_size:
+        problem = f"{row} is no multiple of {block_size}, the block size of {type_name(type)}"
+        raise GGUFError(problem, "dimensions[0]" if dimensions else "n_dimensions")
+    return n_elements(dimensions) // block_size * type_size
 
 
 def type_name(type: int) -> str:
     """The name of a tensor type; the number where it has none."""
-    return type.name if isinstance(type, GGMLQuantizationType) else str(type)
+    return NAMES.get(type, str(type))
 
 
-def sizes(tensor_infos: Sequence[Fields]) -> list[int | None]:
-    """The bytes of each tensor's data, in the order of the infos.
+NAMES = {int(type): type.name for type in GGMLQuantizationType}
+"""Tensor type → its name."""
 
-    Where the type tells no size, it is the gap to the next tensor; None for the last one.
-    """
-    offsets = sorted({info["offset"] for info in tensor_infos})
-    following = dict(pairwise(offsets))
+
+def known_sizes(tensor_infos: Sequence[Fields]) -> list[int | None]:
+    """The bytes of each tensor's data; None where type and dimensions do not tell."""
     result = []
     for info in tensor_infos:
         try:
-            size = n_bytes(info["type"], info["dimensions"])
+            result.append(n_bytes(info["type"], info["dimensions"]))
         except GGUFError:
-            size = None
-        if size is None and info["offset"] in following:
-            size = following[info["offset"]] - info["offset"]
-        result.append(size)
+            result.append(None)
     return result
+
+
+def sizes(tensor_infos: Sequence[Fields], known: list[int | None]) -> list[int | None]:
+    """The bytes of each tensor's data, in the order of the infos, where some are known.
+
+    Where type and dimensions do not tell, it is the gap to the next tensor; None for the last one.
+    """
+    if None not in known:
+        return known
+    offsets = sorted({info["offset"] for info in tensor_infos})
+    gaps = {offset: following - offset for offset, following in pairwise(offsets)}
+    return [gaps.get(info["offset"]) if size is None else size for info, size in zip(tensor_infos, known, strict=True)]
 
 
 def data_size(tensor_infos: Sequence[Fields], alignment: int) -> int | None:
     """The bytes of `tensor_data`, the padding after the last tensor included; None where a last tensor's is unknown."""
     end = 0
-    for info, size in zip(tensor_infos, sizes(tensor_infos), strict=True):
+    for info, size in zip(tensor_infos, sizes(tensor_infos, known_sizes(tensor_infos)), strict=True):
         if size is None:
             return None
         end = max(end, info["offset"] + size)
@@ -133,7 +138,7 @@ class Alignment(Guarded, construct.Computed):
     def _parse(self, stream: Stream, context: Context, path: str) -> int:
         return alignment_of(evaluate(self.func, context))
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> int:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> int:
         return alignment_of(evaluate(self.func, context))
 
 
@@ -181,16 +186,17 @@ def _known_size(index: int, info: Fields) -> int:
 class AlignmentPadding(Guarded, construct.Construct):
     """Bytes up to the next multiple of the alignment, counted from the file's start, as far as there are bytes.
 
-    On build zeros where the object holds none; nothing where no data follows (ggml pads only before tensors).
+    On build zeros where the object holds none; nothing where no tensors are (ggml pads only before tensors).
     """
 
-    def __init__(self, alignment: Any, tensor_infos: Any) -> None:
+    def __init__(self, alignment: Any, tensor_infos: Any, data: str) -> None:
         super().__init__()
         self.alignment = alignment
         self.tensor_infos = tensor_infos
+        self.data = data
         self.flagbuildnone = True
 
-    def _missing(self, stream: Stream, context: Context) -> int:
+    def _missing(self, stream: Sink | Stream, context: Context) -> int:
         position: int = stream.tell() - context._params.get("stream_start", 0)
         alignment: int = evaluate(self.alignment, context)
         return align_up(position, alignment) - position
@@ -198,9 +204,12 @@ class AlignmentPadding(Guarded, construct.Construct):
     def _parse(self, stream: Stream, context: Context, path: str) -> bytes:
         return stream.read(min(self._missing(stream, context), bytes_left(stream, context)))
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> bytes:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> bytes:
         if obj is None:
             obj = bytes(self._missing(stream, context)) if evaluate(self.tensor_infos, context) else b""
+        elif context.get(self.data) and len(obj) != self._missing(stream, context):
+            problem = f"{len(obj)} bytes held, {self._missing(stream, context)} lead to the alignment"
+            raise BuildError(f"{problem}: leave the field out, and it is computed")
         stream.write(obj)
         return bytes(obj)
 
@@ -219,7 +228,7 @@ class TensorData(Guarded, construct.Construct):
         left = bytes_left(stream, context)
         return stream.read(left if size is None else min(size, left))
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> bytes:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> bytes:
         data = b"" if obj is None else obj
         stream.write(data)
         return bytes(data)

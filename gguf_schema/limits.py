@@ -4,10 +4,7 @@ MAX_NESTING = 16
 """Arrays of arrays: levels read before a file is refused. Every level costs a file 12 bytes; no real file has 3."""
 
 MAX_DIMENSIONS = 8
-"""Dimensions of a tensor. ggml keeps 4; some writers made 5."""
-
-MAX_COUNTED_DIMENSIONS = 64
-"""Dimensions whose product is computed: numpy's own limit. A thousand times as many take seconds to multiply."""
+"""Dimensions of a tensor. ggml keeps 4; some writers made 5. The elements of more are not even counted."""
 
 MAX_SIZE = 2**63 - 1
 """The largest dimension, number of elements and number of bytes: ggml counts all three in int64."""

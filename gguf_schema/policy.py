@@ -5,9 +5,10 @@ any; the reasons stand in spec/decisions.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from .blocks import block
 from .enums import GGUFValueType
 from .errors import Finding, GGUFError
 from .keys import ALIGNMENT
@@ -15,12 +16,14 @@ from .layout import n_bytes, n_elements
 from .limits import MAX_DIMENSIONS, MAX_SIZE, MAX_TYPE
 
 
-class Parsed(NamedTuple):
+@dataclass(frozen=True)
+class Parsed:
     """What the rules look at.
 
     Attributes:
         metadata_kv: The parsed metadata pairs.
         tensor_infos: The parsed tensor infos.
+        known_sizes: The bytes of each, as far as type and dimensions tell.
         alignment: The alignment in force.
         infos_end: Absolute offset of the first byte after the tensor infos.
         data_offset: Absolute offset of the tensor data.
@@ -29,15 +32,25 @@ class Parsed(NamedTuple):
 
     metadata_kv: Sequence[Any]
     tensor_infos: Sequence[Any]
+    known_sizes: Sequence[int | None]
     alignment: int
     infos_end: int
     data_offset: int
     size: int | None
 
+    @cached_property
+    def keys(self) -> list[str]:
+        """The key of each pair."""
+        return [pair["key"] for pair in self.metadata_kv]
+
+
+SHOWN = 80
+"""Letters of a name that a message repeats."""
+
 
 def keys(file: Parsed) -> Iterator[Finding]:
     """No empty key (ggml aborts), none twice (readers differ in which they take)."""
-    yield from _names("key", "metadata_kv", [pair["key"] for pair in file.metadata_kv], "key", may_be_empty=False)
+    yield from _names("key", "metadata_kv", file.keys, "key", may_be_empty=False)
 
 
 def tensor_names(file: Parsed) -> Iterator[Finding]:
@@ -56,11 +69,15 @@ def _names(what: str, array: str, names: list[str], field: str, may_be_empty: bo
         if not name and not may_be_empty:
             yield Finding(f"{code}-empty", path, f"the {what} is empty")
         if first.setdefault(name, index) != index:
-            yield Finding(f"{code}-twice", path, f"the {what} {name!r} stands in {array}[{first[name]}] already")
+            yield Finding(
+                f"{code}-twice", path, f"the {what} {name[:SHOWN]!r} stands in {array}[{first[name]}] already"
+            )
 
 
 def alignment(file: Parsed) -> Iterator[Finding]:
     """`general.alignment` is a UINT32, and a power of two (llama.cpp) or a multiple of 8 (the specification)."""
+    if ALIGNMENT.template not in file.keys:
+        return
     for index, pair in enumerate(file.metadata_kv):
         if pair["key"] != ALIGNMENT.template:
             continue
@@ -78,36 +95,46 @@ def is_alignment(number: int) -> bool:
     return number > 0 and (number & (number - 1) == 0 or number % 8 == 0)
 
 
+SURELY_COUNTABLE = MAX_SIZE >> 4
+"""A tensor of some bytes, but no more than this, has no dimension and no number of elements that ggml cannot count."""
+
+
 def shapes(file: Parsed) -> Iterator[Finding]:
     """Types, dimensions and sizes that ggml can count, rows of whole blocks."""
-    for index, info in enumerate(file.tensor_infos):
-        path = f"tensor_infos[{index}]"
-        dimensions = info["dimensions"]
-        if len(dimensions) > MAX_DIMENSIONS:
-            problem = f"{len(dimensions)} dimensions; {MAX_DIMENSIONS} are allowed"
-            yield Finding("dimensions-too-many", f"{path}.n_dimensions", problem)
-            continue
-        if info["type"] > MAX_TYPE:
-            yield Finding("tensor-type-range", f"{path}.type", f"{info['type']} is no type: {MAX_TYPE} is the largest")
-        for axis, dimension in enumerate(dimensions):
-            if dimension > MAX_SIZE:
-                problem = f"{dimension} elements in one dimension; {MAX_SIZE} can be counted"
-                yield Finding("dimension-range", f"{path}.dimensions[{axis}]", problem)
-        try:
-            size = n_bytes(info["type"], dimensions) or 0
-        except GGUFError as error:
-            yield Finding("row-not-blocks", f"{path}.{error.path}", error.problem)
-            continue
-        if max(n_elements(dimensions), size) > MAX_SIZE:
-            problem = f"dimensions {' x '.join(map(str, dimensions))} make more than {MAX_SIZE} elements or bytes"
-            yield Finding("tensor-size-range", f"{path}.dimensions[0]", problem)
+    for index, (info, size) in enumerate(zip(file.tensor_infos, file.known_sizes, strict=True)):
+        if not size or size > SURELY_COUNTABLE or len(info["dimensions"]) > MAX_DIMENSIONS:
+            yield from _shape(f"tensor_infos[{index}]", info, size)
+
+
+def _shape(path: str, info: Any, size: int | None) -> Iterator[Finding]:
+    """What is wrong with one tensor's type and dimensions."""
+    dimensions = info["dimensions"]
+    if len(dimensions) > MAX_DIMENSIONS:
+        problem = f"{len(dimensions)} dimensions; {MAX_DIMENSIONS} are allowed"
+        yield Finding("dimensions-too-many", f"{path}.n_dimensions", problem)
+        return
+    if info["type"] > MAX_TYPE:
+        yield Finding("tensor-type-range", f"{path}.type", f"{info['type']} is no type: {MAX_TYPE} is the largest")
+    for axis, dimension in enumerate(dimensions):
+        if dimension > MAX_SIZE:
+            problem = f"{dimension} elements in one dimension; {MAX_SIZE} can be counted"
+            yield Finding("dimension-range", f"{path}.dimensions[{axis}]", problem)
+    try:
+        n_bytes(info["type"], dimensions)
+    except GGUFError as error:
+        yield Finding("row-not-blocks", f"{path}.{error.path}", error.problem)
+        return
+    if max(n_elements(dimensions), size or 0) > MAX_SIZE:
+        problem = f"dimensions {' x '.join(map(str, dimensions))} make more than {MAX_SIZE} elements or bytes"
+        yield Finding("tensor-size-range", f"{path}.dimensions[0]", problem)
 
 
 def offsets(file: Parsed) -> Iterator[Finding]:
     """Every offset is a multiple of the alignment."""
+    alignment = file.alignment
     for index, info in enumerate(file.tensor_infos):
-        if info["offset"] % file.alignment:
-            problem = f"{info['offset']} is no multiple of the alignment {file.alignment}"
+        if info["offset"] % alignment:
+            problem = f"{info['offset']} is no multiple of the alignment {alignment}"
             yield Finding("offset-unaligned", f"tensor_infos[{index}].offset", problem)
 
 
@@ -121,7 +148,7 @@ def data_start(file: Parsed) -> Iterator[Finding]:
         return
     problem = f"tensor data begins at byte {file.data_offset}, the file ends at byte {file.size}"
     if file.alignment > file.size:
-        index = next(index for index, pair in enumerate(file.metadata_kv) if pair["key"] == ALIGNMENT.template)
+        index = file.keys.index(ALIGNMENT.template)
         yield Finding("data-missing", f"metadata_kv[{index}].value", problem)
     else:
         yield Finding("data-missing", "padding", problem, file.infos_end)
@@ -131,14 +158,14 @@ def data_end(file: Parsed) -> Iterator[Finding]:
     """The data of every tensor ends within the file. What is at fault, offset, dimensions or data, is an estimate."""
     if file.size is None or file.data_offset > file.size:
         return
-    for index, info in enumerate(file.tensor_infos):
-        start = file.data_offset + info["offset"]
-        struct = block(info["type"]) if len(info["dimensions"]) <= MAX_DIMENSIONS else None
-        size = n_elements(info["dimensions"]) // struct.block_size * struct.type_size if struct else 0
-        if start + size <= file.size:
+    available = file.size - file.data_offset
+    for index, (info, known) in enumerate(zip(file.tensor_infos, file.known_sizes, strict=True)):
+        size = known or 0
+        if info["offset"] + size <= available:
             continue
+        start = file.data_offset + info["offset"]
         path = f"tensor_infos[{index}]"
-        problem = f"{size} bytes of tensor {info['name']!r} at byte {start}, the file ends at byte {file.size}"
+        problem = f"{size} bytes of tensor {info['name'][:SHOWN]!r} at byte {start}, the file ends at byte {file.size}"
         if start > file.size:
             yield Finding("data-missing", f"{path}.offset", problem)
         elif size > IMPLAUSIBLE * file.size:

@@ -7,6 +7,7 @@ Structs, `this` expressions and named constructs, no functions; whatever else th
 The blocks of tensor data are in `blocks`, the enumerations in `enums`.
 """
 
+from collections.abc import Mapping
 from functools import cache
 
 import construct
@@ -126,13 +127,14 @@ class GGUFStructs:
             field("offset", self.uint64, "Start of the data, relative to tensor_data; a multiple of the alignment"),
         )
 
+        magic = field("magic", Const(MAGIC, Bytes(len(MAGIC))), "'GGUF', in both byte orders")
         self.preamble = Struct(
-            field("magic", Const(MAGIC, Bytes(len(MAGIC))), "'GGUF', in both byte orders"),
+            magic,
             field("version", self.uint32, "Tells the byte order, too: it is below 65,536 in the right one"),
         )
 
         head = (
-            field("magic", Const(MAGIC, Bytes(len(MAGIC))), "'GGUF', in both byte orders"),
+            magic,
             field("version", Const(version, self.uint32), "Version of the format"),
             field("tensor_count", Rebuild(self.count, len_(this.tensor_infos)), "Number of tensor infos"),
             field("metadata_kv_count", Rebuild(self.count, len_(this.metadata_kv)), "Number of metadata pairs"),
@@ -147,7 +149,11 @@ class GGUFStructs:
         self.head = Struct(*head)
         self.gguf = Struct(
             *head,
-            field("padding", AlignmentPadding(this.alignment, this.tensor_infos), "Zeros up to the alignment"),
+            field(
+                "padding",
+                AlignmentPadding(this.alignment, this.tensor_infos, data="tensor_data"),
+                "Zeros up to the alignment",
+            ),
             field(
                 "tensor_data",
                 TensorData(this.alignment, this.tensor_infos),
@@ -190,11 +196,12 @@ def sniff(stream) -> GGUFStructs:
         raise FileKindError(f"expected {MAGIC!r}, found {start[: len(MAGIC)]!r}: {file_kind(start)}", "magic", 0)
     if len(start) < len(MAGIC):
         raise TruncatedError(f"expected {MAGIC!r}, the file ends after {start!r}", "magic", 0)
-    versions = {order: structs(order).preamble.parse(start).version for order in ORDERS}
+    versions = []
     for order in ORDERS:
-        if versions[order] in VERSIONS:
-            return structs(order, versions[order])
-    found = min(versions.values())
+        versions.append(structs(order).preamble.parse(start).version)
+        if versions[-1] in VERSIONS:
+            return structs(order, versions[-1])
+    found = min(versions)
     raise ParseError(f"unknown version {found}; {VERSIONS[0]} to {LATEST_VERSION} are known", "version", len(MAGIC))
 
 
@@ -202,7 +209,8 @@ class GGUFFile(Guarded, construct.Construct):
     """A whole file of any layout. What it parses holds `order` besides the fields of `GGUFStructs.gguf`.
 
     Builds from a mapping with `metadata_kv` and `tensor_infos`, and where wanted `order` ("<"), `version` (3), offsets,
-    `padding`, `tensor_data` and `tail`; counts, lengths and what is left out are computed.
+    `padding`, `tensor_data` and `tail`; counts, lengths and what is left out are computed. After a change that moves
+    the tensor data, delete `padding`, so that it is computed anew.
     """
 
     def _parse(self, stream, context, path):
@@ -212,6 +220,8 @@ class GGUFFile(Guarded, construct.Construct):
         return obj
 
     def _build(self, obj, stream, context, path):
+        if not isinstance(obj, Mapping):
+            raise BuildError(f"expected a mapping with the fields of a file, found {type(obj).__name__}")
         layout = structs(obj.get("order", "<"), obj.get("version", LATEST_VERSION))
         return layout.gguf._build(obj, stream, context, path)
 

@@ -6,6 +6,8 @@ Metadata is copied by reads, never mapped: a file that shrinks under a map kills
 import io
 import mmap
 import os
+import threading
+from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol
 
 from .errors import GGUFError
@@ -35,6 +37,20 @@ class Source(Protocol):
         """Let go of it. Views stay valid."""
 
 
+def _read_at(file: Any, position: int, size: int) -> bytes:
+    """Up to `size` bytes from a position; fewer only where the file ends (one read may give fewer than are there)."""
+    file.seek(position)
+    data: bytes = file.read(size)
+    if len(data) in (0, size):
+        return data
+    pieces = [data]
+    size -= len(data)
+    while size > 0 and (piece := file.read(size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
 class FileSource:
     """A path. Views are a memory map of the whole file, made when the first one is asked for."""
 
@@ -42,11 +58,12 @@ class FileSource:
         self.name = os.fspath(path)
         self.file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
         self.size = os.fstat(self.file.fileno()).st_size
+        self.lock = threading.Lock()
         self.map: mmap.mmap | None = None
 
     def read_at(self, position: int, size: int) -> bytes:
-        self.file.seek(position)
-        return self.file.read(size)
+        with self.lock:
+            return _read_at(self.file, position, size)
 
     def view(self, position: int, size: int) -> tuple[Any, int]:
         if os.fstat(self.file.fileno()).st_size < position + size:
@@ -87,17 +104,14 @@ class ObjectSource:
     def __init__(self, file: BinaryIO) -> None:
         self.name = str(getattr(file, "name", "<file object>"))
         self.file = file
+        self.lock = threading.Lock()
         self.start = file.tell()
         self.size = file.seek(0, io.SEEK_END) - self.start
         file.seek(self.start)
 
     def read_at(self, position: int, size: int) -> bytes:
-        self.file.seek(self.start + position)
-        pieces = []
-        while size > 0 and (piece := self.file.read(size)):
-            pieces.append(piece)
-            size -= len(piece)
-        return b"".join(pieces)
+        with self.lock:
+            return _read_at(self.file, self.start + position, size)
 
     def view(self, position: int, size: int) -> tuple[Any, int]:
         data = self.read_at(position, size)
@@ -109,33 +123,52 @@ class ObjectSource:
         """The object belongs to the caller and stays open."""
 
 
-def source_of(source: Any) -> Source:
+def source_of(source: Any, check_start: Callable[[bytes], None]) -> Source:
     """The Source of a path, a bytes-like object or a binary file object.
+
+    Args:
+        source: What to read. What cannot seek or says that it is empty (pipes and devices, also by path) is read to
+            its end.
+        check_start: Called with the first bytes of such a stream before the rest is read; may raise.
 
     Raises:
         TypeError: Anything else.
         OSError: The path cannot be opened.
     """
     if isinstance(source, str | os.PathLike):
-        return FileSource(source)
-    if hasattr(source, "read"):
-        if hasattr(source, "seekable") and source.seekable():
-            return ObjectSource(source)
-        data = source.read()
-        if not isinstance(data, bytes):
-            raise TypeError("expected a file object opened in binary mode")
-        return MemorySource(data)
+        opened = FileSource(source)
+        if opened.size:
+            return opened
+        with opened.file:
+            piped = _whole(opened.file, check_start)
+        piped.name = opened.name
+        return piped
     try:
         return MemorySource(source)
     except TypeError:
-        raise TypeError(f"expected a path, bytes or a binary file object, found {type(source).__name__}") from None
+        if not hasattr(source, "read"):
+            found = type(source).__name__
+            raise TypeError(f"expected a path, bytes or a binary file object, found {found}") from None
+    if not isinstance(source.read(0), bytes):
+        raise TypeError("expected a file object opened in binary mode")
+    opened_object = ObjectSource(source) if source.seekable() else None
+    return opened_object if opened_object and opened_object.size else _whole(source, check_start)
 
 
-class Reader(io.RawIOBase):
+def _whole(stream: Any, check_start: Callable[[bytes], None]) -> "MemorySource":
+    """All that a stream gives."""
+    pieces: list[bytes] = []
+    while piece := stream.read(LARGEST_READ if pieces else FIRST_READ):
+        if not pieces:
+            check_start(piece)
+        pieces.append(piece)
+    return MemorySource(b"".join(pieces))
+
+
+class Reader:
     """A stream over a Source that fetches ahead in growing pieces, so that a small file's reader reads little."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__()
         self.source = source
         self.position = 0
         self.window = b""
@@ -145,20 +178,17 @@ class Reader(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def readable(self) -> bool:
-        return True
-
     def tell(self) -> int:
         return self.position
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         base = (0, self.position, self.source.size)[whence]
         self.position = max(0, base + offset)
         return self.position
 
-    def read(self, size: int | None = -1) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         left = max(0, self.source.size - self.position)
-        size = left if size is None or size < 0 else min(size, left)
+        size = left if size < 0 else min(size, left)
         start = self.position - self.window_start
         if start < 0 or start + size > len(self.window):
             self.window = self.source.read_at(self.position, max(size, self.fetch))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from . import keys
+from .constructs import Strings
 from .enums import LlamaFileType, TokenType
 from .errors import GGUFError
 from .file import Metadata, Model
@@ -13,6 +14,7 @@ from .hyperparameters import hyperparameters
 from .quant_mix import quant_mix, total
 from .schema import ORDER_NAMES
 from .terminal import printable
+from .values import to_json
 
 SHOWN = {
     "context length": keys.CONTEXT_LENGTH,
@@ -59,6 +61,13 @@ def summarize(model: Model) -> dict[str, Any]:
     }
 
 
+def summary_json(model: Model) -> str:
+    """The summary as one JSON object; NaN and the infinities are strings."""
+    import json  # where the text is wanted, nobody should wait for it
+
+    return json.dumps(summarize(model), indent=2, allow_nan=False)
+
+
 def _text(metadata: Metadata, key: keys.Key) -> str | None:
     value = metadata.get(key.template)
     return value if isinstance(value, str) else None
@@ -74,11 +83,7 @@ def _file_type(value: Any) -> str | None:
 def _hyperparameters(metadata: Metadata, architecture: str) -> dict[str, Any]:
     """Those of SHOWN that the file holds, by the last part of their key; arrays as lists."""
     held = {key: metadata.get(key.of(architecture)) for key in SHOWN.values()}
-    return {
-        key.suffix: value.tolist() if isinstance(value, np.ndarray) else value
-        for key, value in held.items()
-        if isinstance(value, int | float | np.ndarray)
-    }
+    return {key.suffix: to_json(value) for key, value in held.items() if isinstance(value, int | float | np.ndarray)}
 
 
 def _kv_cache(metadata: Metadata) -> int | None:
@@ -94,7 +99,7 @@ def _vocabulary(metadata: Metadata) -> dict[str, Any] | None:
     counts = {
         name: len(metadata[key.template])
         for name, key in (("tokens", keys.TOKENS), ("merges", keys.MERGES))
-        if hasattr(metadata.get(key.template), "__len__")
+        if isinstance(metadata.get(key.template), Strings)
     }
     if "tokens" not in counts:
         return None
@@ -144,8 +149,10 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
-    """A FLOAT32 as people write it: the shortest decimal that gives the same FLOAT32."""
-    return str(np.float32(value)) if abs(value) < np.finfo(np.float32).max else str(value)
+    """A number that fits FLOAT32 as people write it: the shortest decimal that gives the same FLOAT32."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        narrow = np.float32(value)
+    return str(narrow) if float(narrow) == value else str(value)
 
 
 def _vocabulary_text(vocabulary: dict[str, Any] | None) -> str | None:

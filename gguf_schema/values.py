@@ -3,7 +3,8 @@
 The type of a plain value is a `GGUFValueType`, or for an array an `ArrayType`; with it a value is written as it was.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ class ArrayType:
 
 
 ValueType = T | ArrayType
+ARRAY = T.ARRAY
 
 
 class MetadataKV(NamedTuple):
@@ -52,19 +54,22 @@ class MetadataKV(NamedTuple):
     value: Any
 
 
-def to_plain(value_type: int, value: Any) -> MetadataKV:
-    """The plain form of a parsed value, with an empty key."""
-    if value_type != T.ARRAY:
-        return MetadataKV("", T(value_type), value)
-    if value["type"] != T.ARRAY:
-        return MetadataKV("", ArrayType(value["type"]), value["array"])
-    items = [to_plain(T.ARRAY, item) for item in value["array"]]
-    return MetadataKV("", ArrayType(T.ARRAY, tuple(item.type for item in items)), [item.value for item in items])  # type: ignore[misc]
+def plain_pairs(pairs: Iterable[Mapping[str, Any]]) -> list[MetadataKV]:
+    """The plain form of parsed metadata pairs."""
+    return [
+        MetadataKV(pair["key"], *_plain_array(pair["value"]))
+        if pair["value_type"] is ARRAY
+        else MetadataKV(pair["key"], pair["value_type"], pair["value"])
+        for pair in pairs
+    ]
 
 
-def plain_pair(pair: Mapping[str, Any]) -> MetadataKV:
-    """The plain form of a parsed metadata pair."""
-    return to_plain(pair["value_type"], pair["value"])._replace(key=pair["key"])
+def _plain_array(array: Mapping[str, Any]) -> tuple[ArrayType, Any]:
+    """The type and the plain form of a parsed array."""
+    if array["type"] is not ARRAY:
+        return ArrayType(array["type"]), array["array"]
+    items = [_plain_array(item) for item in array["array"]]
+    return ArrayType(T.ARRAY, tuple(type for type, _ in items)), [value for _, value in items]
 
 
 def to_wire(pair: MetadataKV) -> dict[str, Any]:
@@ -96,6 +101,20 @@ def _wire_value(type: ValueType, value: Any) -> Any:
     return {"type": T.ARRAY, "array": [_wire_value(t, v) for t, v in zip(type.items, value, strict=True)]}
 
 
+def to_json(value: Any) -> Any:
+    """A plain value as strict JSON can hold it: arrays as lists, NaN and the infinities as strings."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, np.ndarray):
+        is_finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
+        return value.tolist() if is_finite else to_json(value.tolist())
+    if isinstance(value, Strings):
+        return value.tolist()
+    if isinstance(value, list):
+        return [to_json(item) for item in value]
+    return {key: to_json(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
 def infer(value: Any) -> ValueType:
     """The type that a plain value is written with when none is given.
 
@@ -107,6 +126,8 @@ def infer(value: Any) -> ValueType:
     Raises:
         BuildError: No type fits, or an empty list, which could be of any.
     """
+    if isinstance(value, str | bytes):
+        return T.STRING
     if isinstance(value, np.generic):
         return _of_dtype(value.dtype)
     if isinstance(value, Strings):
@@ -121,8 +142,6 @@ def infer(value: Any) -> ValueType:
         return _first_that_fits((T.UINT32, T.INT32, T.UINT64, T.INT64), value, value)
     if isinstance(value, float):
         return T.FLOAT32
-    if isinstance(value, str | bytes):
-        return T.STRING
     if isinstance(value, Sequence):
         return _infer_list(value)
     raise BuildError(f"{_kind(value)} has no GGUF type")
@@ -131,16 +150,18 @@ def infer(value: Any) -> ValueType:
 def _infer_list(values: Sequence[Any]) -> ArrayType:
     if not len(values):
         raise BuildError("an empty list could be of any type: give an ArrayType")
-    kinds = {type(value) for value in values}
+    types = {type(value) for value in values}
+    kinds = {next((kind for kind, members in KINDS.items() if issubclass(type, members)), type) for type in types}
     if kinds == {bool}:
         return ArrayType(T.BOOL)
     if kinds == {int}:
-        return ArrayType(_first_that_fits((T.INT32, T.UINT32, T.INT64, T.UINT64), min(values), max(values)))
+        low, high = int(min(values)), int(max(values))
+        return ArrayType(_first_that_fits((T.INT32, T.UINT32, T.INT64, T.UINT64), low, high))
     if kinds <= {int, float}:
         return ArrayType(T.FLOAT32)
-    if all(issubclass(kind, str | bytes) for kind in kinds):
+    if kinds == {str}:
         return ArrayType(T.STRING)
-    if all(issubclass(kind, Sequence | np.ndarray) for kind in kinds):
+    if kinds == {list}:
         items = []
         for index, value in enumerate(values):
             try:
@@ -149,7 +170,17 @@ def _infer_list(values: Sequence[Any]) -> ArrayType:
                 raise error.inside(f"[{index}]", None) from None
         if all(isinstance(item, ArrayType) for item in items):
             return ArrayType(T.ARRAY, tuple(items))  # type: ignore[arg-type]
-    raise BuildError(f"a list of {', '.join(sorted(kind.__name__ for kind in kinds))} has no GGUF type")
+    raise BuildError(f"a list of {', '.join(sorted(type.__name__ for type in types))} has no GGUF type")
+
+
+KINDS: dict[type, tuple[type, ...]] = {
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (float, np.floating),
+    str: (str, bytes),
+    list: (Sequence, np.ndarray),
+}
+"""What an item of a list counts as → the types that do; the first that fits is taken."""
 
 
 def _first_that_fits(types: tuple[T, ...], low: int, high: int) -> T:

@@ -18,11 +18,18 @@ Con: TypeAlias = construct.Construct
 
 
 class Stream(Protocol):
-    """What constructs read from and write to: positions are bytes."""
+    """What constructs read from: positions are bytes."""
 
     def read(self, size: int = -1, /) -> bytes: ...
-    def write(self, data: Any, /) -> Any: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
+    def tell(self) -> int: ...
+    def seekable(self) -> bool: ...
+
+
+class Sink(Protocol):
+    """What constructs write to."""
+
+    def write(self, data: Any, /) -> Any: ...
     def tell(self) -> int: ...
     def seekable(self) -> bool: ...
 
@@ -104,7 +111,9 @@ def dtype(con: Con) -> np.dtype[Any]:
     return dtype(con.subcon)
 
 
-def new_context(parent: construct.Container, con: construct.Struct, stream: Stream | None) -> construct.Container:
+def new_context(
+    parent: construct.Container, con: construct.Struct, stream: Sink | Stream | None
+) -> construct.Container:
     """The context in which the fields of a Struct are parsed or built, as construct itself makes it."""
     context = construct.Container(
         _=parent,

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
@@ -13,7 +12,7 @@ from .enums import GGMLQuantizationType as T
 from .enums import GGUFValueType
 from .errors import BuildError, GGUFError
 from .keys import ALIGNMENT
-from .layout import align_up, alignment_of, n_bytes, place, type_name
+from .layout import align_up, alignment_of, known_sizes, n_bytes, place, type_name
 from .policy import Parsed, errors
 from .schema import LATEST_VERSION, ORDERS, structs
 from .values import ArrayType, MetadataKV, infer, text, to_wire
@@ -75,13 +74,18 @@ def write(
         for tensor, offset in zip(new, offsets, strict=True)
     ]
     start = layout.gguf.build({"metadata_kv": kv, "tensor_infos": infos})
-    for finding in errors(Parsed(kv, infos, aligned, 0, 0, None)):
+    for finding in errors(Parsed(kv, infos, known_sizes(infos), aligned, 0, 0, None)):
         raise BuildError(finding.message, finding.path)
     chunks = _chunks(start, new, aligned)
-    if isinstance(target, str | os.PathLike):
-        _replace(os.path.realpath(target), chunks)
+    if not isinstance(target, str | os.PathLike) and not hasattr(target, "write"):
+        raise TypeError(f"expected a path or a binary file object, found {target.__class__.__name__}")
+    if not isinstance(target, str | os.PathLike):
+        _write_all(target, chunks)
+    elif os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "wb") as special:  # a pipe or a device cannot be replaced
+            _write_all(special, chunks)
     else:
-        target.writelines(chunks)
+        _replace(os.path.realpath(target), chunks)
 
 
 def _pairs(metadata: Any) -> Iterator[MetadataKV]:
@@ -90,7 +94,9 @@ def _pairs(metadata: Any) -> Iterator[MetadataKV]:
         yield from metadata.pairs
         return
     if not isinstance(metadata, Mapping):
-        for pair in metadata:
+        for index, pair in enumerate(metadata):
+            if not isinstance(pair, tuple) or len(pair) != len(MetadataKV._fields):
+                raise BuildError(f"expected (key, type, value), found {pair!r:.100}", f"metadata_kv[{index}]")
             yield MetadataKV(*pair)
         return
     for index, (key, value) in enumerate(metadata.items()):
@@ -101,25 +107,33 @@ def _pairs(metadata: Any) -> Iterator[MetadataKV]:
 
 
 def _in_path(function: Any, path: str, *args: Any) -> Any:
-    """Call a function whose errors belong to a path."""
+    """Call a function whose errors belong to a path. Whatever it raises of what it was given is a BuildError."""
     try:
         return function(*args)
     except GGUFError as error:
-        raise BuildError(error.problem, error.path).inside(path, None) from None
+        inner = "" if error.path == path else error.path
+        raise BuildError(error.problem, inner).inside(path, None) from None
+    except (AttributeError, RecursionError, TypeError, ValueError) as error:
+        raise BuildError(f"{type(error).__name__}: {error}", path) from error
 
 
 def _with_alignment(pairs: list[MetadataKV], alignment: int | None) -> list[MetadataKV]:
     """The pairs, with `general.alignment` at the end where it is asked for and not there."""
     if alignment is None:
         return pairs
-    if isinstance(alignment, bool) or not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+    if (
+        isinstance(alignment, bool)
+        or not isinstance(alignment, int | np.integer)
+        or alignment < 1
+        or alignment & (alignment - 1)
+    ):
         raise BuildError(f"{alignment!r} is no alignment: llama.cpp's loader takes powers of two only", "alignment")
     held = [pair.value for pair in pairs if text(pair.key) == ALIGNMENT.template]
-    if held and held[0] != alignment:
-        raise BuildError(f"{alignment} asked for, but the metadata says {held[0]}", "alignment")
+    if held and not (isinstance(held[0], int | np.integer) and held[0] == alignment):
+        raise BuildError(f"{alignment} asked for, but the metadata says {held[0]!r:.100}", "alignment")
     if held or alignment == alignment_of([]):
         return pairs
-    return [*pairs, MetadataKV(ALIGNMENT.template, GGUFValueType.UINT32, alignment)]
+    return [*pairs, MetadataKV(ALIGNMENT.template, GGUFValueType.UINT32, int(alignment))]
 
 
 def _named(tensors: Any) -> Iterator[tuple[str, Any]]:
@@ -128,20 +142,28 @@ def _named(tensors: Any) -> Iterator[tuple[str, Any]]:
         tensors = tensors.infos
     if isinstance(tensors, Mapping):
         yield from tensors.items()
-    else:
-        yield from ((tensor.name, tensor) for tensor in tensors)
+        return
+    for index, tensor in enumerate(tensors):
+        if not hasattr(tensor, "name"):
+            raise BuildError(f"expected a Tensor or a NewTensor, found {type(tensor).__name__}", f"tensor {index}")
+        yield tensor.name, tensor
 
 
 def _new_tensor(name: str, value: Any, order: str) -> NewTensor:
     """What a name stands for, as bytes in the file's order with their type and dimensions."""
     data: Any
     if isinstance(value, tuple) and not isinstance(value, NewTensor):
-        type, array = value
+        type, array = value if len(value) == 2 else (None, value)
+        if isinstance(type, bool) or not isinstance(type, int):
+            raise BuildError(f"expected a pair (tensor type, array), found a {type.__class__.__name__} first", "type")
         dimensions, data = _blocks_of(np.asarray(array), type, order)
     elif isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         type = _plain_type(array)
         dimensions, data = _blocks_of(array, type, order)
+    elif not hasattr(value, "dimensions"):
+        problem = f"expected a Tensor, a numpy array or a pair (type, array), found {value.__class__.__name__}"
+        raise BuildError(problem, "data")
     else:
         type, dimensions, data = value.type, tuple(value.dimensions), value.data
         if isinstance(data, np.ndarray):
@@ -218,8 +240,13 @@ def _write_all(file: BinaryIO, chunks: Iterable[memoryview | bytes]) -> None:
 
 def _replace(path: str, chunks: Iterable[memoryview | bytes]) -> None:
     """Write a file beside `path`, then put it in its place at once; the old file stays whole until then."""
+    import tempfile  # not at the top: it costs a third of the package's import
+
     folder, name = os.path.split(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{name[:40]}.", suffix=".tmp", dir=folder)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, path) from None
     try:
         with open(handle, "wb") as file:
             os.chmod(temporary, _mode(path))

@@ -167,10 +167,43 @@ def test_hostile_text_is_escaped(tmp_path, capsys):
 
 def test_nobody_reads():
     """The reader of a pipe goes away: no traceback."""
-    program = f"{' '.join(GGUF_SCHEMA)} dump - | head -c 10"
-    run = subprocess.run(["bash", "-c", program], input=demo_model(), capture_output=True, check=False)
-    assert run.stdout == b"* File is "[:10]
+    program = f"{' '.join(GGUF_SCHEMA)} dump --json-array - | head -c 10; exit ${{PIPESTATUS[0]}}"
+    tokens = io.BytesIO()
+    gs.write(tokens, {"a.b": ["x" * 100] * 10_000})
+    run = subprocess.run(["bash", "-c", program], input=tokens.getvalue(), capture_output=True, check=False)
+    assert run.returncode == 141
+    assert run.stdout == b'{"filename'
     assert run.stderr == b""
+
+
+def test_a_full_disk_is_the_fault_of_the_output():
+    with open("/dev/full", "wb") as full:
+        run = subprocess.run([*GGUF_SCHEMA, "info"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == 2
+    assert run.stderr == "gguf-schema: standard output: No space left on device\n"
+
+
+def test_interrupted(monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gguf_schema.cli.open", interrupt)
+    assert main(["info"]) == 130
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"gguf-schema {gs.__version__}\n"
+
+
+def test_json_array_goes_with_json_only(path):
+    for other in "--markdown", "--data-offset", "--data-alignment":
+        with pytest.raises(SystemExit) as caught:
+            main(["dump", "--json-array", other, str(path)])
+        assert caught.value.code == 2
+    assert main(["dump", "--json-array", "--json", str(path)]) == 0
 
 
 def test_module_and_script_are_the_same():

@@ -9,7 +9,7 @@ import gguf_schema
 
 PACKAGE = Path(gguf_schema.__file__).parent
 FLOORS = [
-    {"errors", "enums", "limits", "signatures", "terminal"},
+    {"errors", "enums", "limits", "signatures", "terminal", "version"},
     {"walk", "sources"},
     {"constructs"},
     {"blocks", "keys"},

@@ -18,7 +18,7 @@ import gguf_schema as gs
 from gguf_schema import ArrayType
 from gguf_schema import GGMLQuantizationType as Q
 from gguf_schema import GGUFValueType as T
-from gguf_schema.constructs import Array, Integer, Rebuild, Strings, Struct, bulk, field
+from gguf_schema.constructs import Array, Integer, Rebuild, Strings, Struct, bulk, field, scan
 
 settings.register_profile("generated", deadline=None, max_examples=200)
 thorough = settings(settings.get_profile("generated"))
@@ -724,8 +724,10 @@ def test_windows_make_no_difference(windows, drawn, cut):
     """With windows of a few bytes, every way in which a string can stand across their borders turns up."""
     order, version, value_type, before, wire, after = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bulk, "FIRST_WINDOW", windows[0])
+        patch.setattr(bulk, "LIKELY_SIZE", windows[0])
         patch.setattr(bulk, "LARGEST_WINDOW", windows[1])
+        patch.setattr(scan, "WORTHWHILE", 0)
+        patch.setattr(scan, "BLOCK", 8 * windows[1])
         for data in before + wire + after, before + wire[:cut]:
             assert_equal_outcomes(*twins(order, version, value_type), value_type, data, len(before))
 
@@ -735,19 +737,21 @@ def test_long_strings_across_the_real_windows(order, version):
     """Strings that end at, before and after the borders of the windows, longer than the largest; many short ones."""
     fast, plain = twins(order, version, T.STRING)
     width = struct.calcsize(order + WIDTH[version])
-    around = [bulk.FIRST_WINDOW - width + delta for delta in (-9, -1, 0, 1, 9)]
+    first = 5 * bulk.LIKELY_SIZE
+    around = [first - width + delta for delta in (-9, -1, 0, 1, 9)]
     noise = random.Random(7)
     for lengths in (
         around,
         [0] * 3000,
         [bulk.LARGEST_WINDOW * 3, 0, 5, bulk.LARGEST_WINDOW - width, 1],
         [noise.choice([0, 1, 7, 255, 256, 5000]) for _ in range(600)],
+        [noise.choice([1, 7, 20, 100, 255]) for _ in range(2 * scan.BLOCK // 80)],
     ):
         items = [noise.randbytes(length) for length in lengths]
         wire = struct.pack(order + WIDTH[version], len(items))
         wire += b"".join(struct.pack(order + WIDTH[version], len(item)) + item for item in items)
         assert_equal_outcomes(fast, plain, T.STRING, wire + b"after", 0)
-        for cut in {1, len(wire) // 3, len(wire) - 1, width + bulk.FIRST_WINDOW, width + bulk.FIRST_WINDOW - 1}:
+        for cut in {1, len(wire) // 3, len(wire) - 1, width + first, width + first - 1}:
             if cut < len(wire):
                 assert len(assert_equal_outcomes(fast, plain, T.STRING, wire[:cut], 0)) > 2
 

@@ -29,7 +29,7 @@ BLOCK_TREES = {f"{type.name} {order}": block for order in "<>" for type, block i
 ALL_TREES = TREES | BLOCK_TREES
 
 FIELDS = {
-    # DESIGN.md, section 3.
+    # The C structs of the GGUF specification.
     *("magic", "version", "tensor_count", "metadata_kv_count", "metadata_kv", "key", "value_type", "value"),
     *("type", "len", "string", "array", "name", "n_dimensions", "dimensions", "offset", "tensor_infos"),
     *("tensor_data", "tail", "padding"),

@@ -3,8 +3,10 @@
 import gzip
 import io
 import mmap
+import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -63,15 +65,18 @@ def read_all(source):
         return model.metadata.pairs, [tensor.data.tobytes() for tensor in model.tensors.infos]
 
 
+def assert_same(one, other):
+    assert [pair[:2] for pair in one[0]] == [pair[:2] for pair in other[0]]
+    assert all(np.array_equal(a.value, b.value) for a, b in zip(one[0], other[0], strict=True))
+    assert one[1] == other[1]
+
+
 def test_every_source_gives_the_same(path):
     read = [read_all(source) for source in sources(path)]
-    first = read[0]
     assert len(read) == 11
-    assert len(first[1]) == 11
+    assert len(read[0][1]) == 11
     for other in read[1:]:
-        assert [pair[:2] for pair in other[0]] == [pair[:2] for pair in first[0]]
-        assert all(np.array_equal(a.value, b.value) for a, b in zip(other[0], first[0], strict=True))
-        assert other[1] == first[1]
+        assert_same(other, read[0])
 
 
 def test_real_file_objects_and_maps(path):
@@ -147,3 +152,27 @@ print(len(model.metadata["tokenizer.ggml.tokens"]))
 
 def test_unseekable_stream_through_the_construct():
     assert gs.GGUF.build(gs.GGUF.parse_stream(Pipe(DATA))) == DATA
+
+
+def test_pipes_by_path(tmp_path):
+    """What cannot seek is read whole; what is no GGUF file is refused by its first bytes."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for data in DATA, b"\0" * (1 << 20):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", f"import sys; open({str(pipe)!r}, 'wb').write(sys.stdin.buffer.read())"],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        threading.Thread(target=writer.communicate, args=(data,)).start()
+        if data is DATA:
+            assert_same(read_all(pipe), read_all(DATA))
+        else:
+            with pytest.raises(gs.FileKindError, match="zeros"):
+                gs.open(pipe)
+        writer.wait()
+
+
+def test_endless_stream_is_refused_at_once():
+    with open("/dev/zero", "rb") as zeros, pytest.raises(gs.FileKindError, match="zeros"):
+        gs.open(zeros)

@@ -1,6 +1,7 @@
 """Our construct subclasses. They know nothing of GGUF: only exactness, places of errors, and hostile lengths.
 
-`core` has the structure (Struct, Array, Bytes, Switch, …), `numbers` the leaves, `bulk` the fast forms of arrays.
+`core` has the structure (Struct, Array, Bytes, Switch, …), `numbers` the leaves, `bulk` the fast forms of arrays of
+numbers and strings (`scan` finds the strings, `strings` holds them).
 """
 
 from .bulk import NumberArray, StringArray

@@ -12,15 +12,17 @@ import numpy as np
 from construct.core import evaluate
 
 from ..errors import BuildError, GGUFError, TruncatedError
-from ..walk import Stream, dtype, unwrap
+from ..walk import Sink, Stream, dtype, unwrap
 from .core import Context, Guarded, bytes_left, encode, read
 from .numbers import Bool
 from .scan import string_ends
 from .strings import Strings
 
-FIRST_WINDOW = 1 << 14
+LIKELY_SIZE = 20
+"""Bytes that a string of a vocabulary takes, its length included. So much is read at once for each that is wanted."""
+
 LARGEST_WINDOW = 1 << 20
-"""Bytes that StringArray reads at once: from the first window on, twice as many each time."""
+"""The most bytes that StringArray reads at once."""
 
 
 class NumberArray(Guarded, construct.Subconstruct):
@@ -47,7 +49,7 @@ class NumberArray(Guarded, construct.Subconstruct):
             return array.view(np.bool_)
         return array
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         array = self._exact(obj)
         if array is None:
             return self.subcon._build(obj, stream, context, path)
@@ -101,21 +103,23 @@ class StringArray(Guarded, construct.Subconstruct):
         start = stream.tell()
         left = bytes_left(stream, context)
         prefix = dtype(self.prefix)
-        pieces: list[memoryview] = []
-        ends = [np.empty(0, np.int64)]
+        pieces: list[bytes | memoryview] = []
+        ends = np.empty(count, np.int64)
         found = position = 0
-        window = FIRST_WINDOW
+        window = min(count * LIKELY_SIZE, LARGEST_WINDOW)
         while found < count:
             stream.seek(start + position)
             asked = min(window, left - position)
             chunk = stream.read(asked)
-            some = string_ends(chunk, count - found, prefix)
-            if len(some):
-                pieces.append(memoryview(chunk)[: some[-1]])
-                ends.append(some + position)
-                found += len(some)
-                position += int(some[-1])
-                window = min(2 * window, LARGEST_WINDOW)
+            more = string_ends(chunk, prefix, ends[found:])
+            if more:
+                used = int(ends[found + more - 1])
+                # What is kept must not hold much more alive.
+                pieces.append(memoryview(chunk)[:used] if 2 * used > len(chunk) else chunk[:used])
+                ends[found : found + more] += position
+                found += more
+                position += used
+                window = min((count - found) * LIKELY_SIZE, LARGEST_WINDOW)
                 continue
             window = self.prefix.length
             if len(chunk) >= window:
@@ -125,9 +129,9 @@ class StringArray(Guarded, construct.Subconstruct):
                 self.subcon.parse_item(found, stream, context, path)
                 raise TruncatedError(f"{window} bytes declared, {len(chunk)} came", f"[{found}].len")
         stream.seek(start + position)
-        return Strings(pieces, prefix, np.concatenate(ends))
+        return Strings(pieces, prefix, ends)
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         prefix = dtype(self.prefix)
         count = evaluate(self.subcon.count, context)
         if len(obj) != count:

@@ -6,6 +6,7 @@ allocated; the parsed Containers hold no stream, so they can be copied and pickl
 """
 
 import io
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -14,7 +15,7 @@ from construct.core import evaluate
 
 from ..errors import BuildError, GGUFError, NestingError, ParseError, TruncatedError
 from ..limits import MAX_NESTING
-from ..walk import Stream, field_of, minimum_size, new_context
+from ..walk import Sink, Stream, field_of, minimum_size, new_context
 
 Context: TypeAlias = construct.Container
 
@@ -25,6 +26,10 @@ class Guarded(construct.Construct):
     `parse` takes `max_nesting=` (default `limits.MAX_NESTING`), the levels of arrays of arrays that are read.
     """
 
+    def parse(self, data: Any, **params: Any) -> Any:
+        """Parse a bytes-like object."""
+        return self.parse_stream(io.BytesIO(data if isinstance(data, bytes) else memoryview(data)), **params)
+
     def parse_stream(self, stream: Stream, **params: Any) -> Any:
         """Parse from a stream's position. A stream that cannot seek is read to its end first.
 
@@ -33,6 +38,8 @@ class Guarded(construct.Construct):
         """
         if not stream.seekable():
             stream = io.BytesIO(stream.read())
+        elif isinstance(stream, io.RawIOBase):
+            stream = io.BufferedReader(stream)  # raw streams may give fewer bytes than they have
         start = stream.tell()
         end = stream.seek(0, io.SEEK_END)
         stream.seek(start)
@@ -41,7 +48,7 @@ class Guarded(construct.Construct):
         except Exception as error:
             raise _ours(error, ParseError) from error.__cause__
 
-    def build_stream(self, obj: Any, stream: Stream, **params: Any) -> None:
+    def build_stream(self, obj: Any, stream: Sink, **params: Any) -> None:
         """Build into a stream.
 
         Raises:
@@ -68,6 +75,8 @@ def _ours(error: Exception, kind: type[GGUFError]) -> GGUFError:
     """The error itself where it is one of ours, else one of ours that says the same."""
     if isinstance(error, GGUFError):
         return error
+    if isinstance(error, RecursionError):
+        return NestingError("nested deeper than Python's stack allows")
     ours = kind(f"{type(error).__name__}: {error}")
     ours.__cause__ = error
     return ours
@@ -120,11 +129,11 @@ class Struct(Guarded, construct.Struct):
                 raise _ours(error, ParseError).inside(child.name, start - origin, offsets) from error.__cause__
         return values
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Context:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Context:
         fields = new_context(context, self, stream)
-        if not isinstance(obj, dict):
+        if not isinstance(obj, Mapping):
             raise BuildError(f"expected a mapping with the fields {self.names}, found {type(obj).__name__}")
-        fields.update(obj)
+        fields.update(dict(obj))
         for child in self.subcons:
             try:
                 if child.name not in obj and not child.flagbuildnone:
@@ -136,6 +145,9 @@ class Struct(Guarded, construct.Struct):
                     child.name, None, dict.fromkeys(self._subcons)
                 ) from error.__cause__
         return fields
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.names}>"
 
     @property
     def names(self) -> str:
@@ -179,7 +191,7 @@ class Array(Guarded, construct.Array):
             offset = start - context._params.get("stream_start", 0)
             raise _ours(error, ParseError).inside(f"[{index}]", offset) from error.__cause__
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         count = evaluate(self.count, context)
         if len(obj) != count:
             raise BuildError(f"{count} items expected, {len(obj)} found")
@@ -207,7 +219,7 @@ class Const(Guarded, construct.Const):
             raise ParseError(f"expected {self.value!r}, found {found!r}")
         return found
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         if obj not in (None, self.value):
             raise BuildError(f"expected {self.value!r}, found {obj!r}")
         return self.subcon._build(self.value, stream, context, path)
@@ -236,7 +248,7 @@ class Switch(Guarded, construct.Switch):
     def _parse(self, stream: Stream, context: Context, path: str) -> Any:
         return self.case(context)._parsereport(stream, context, path)
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         return self.case(context)._build(obj, stream, context, path)
 
 
@@ -261,9 +273,12 @@ class Recursive(Guarded, construct.Subconstruct):
             error.offset = start - context._params.get("stream_start", 0)
             raise
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
-        with _Level(context._params):
-            return self.subcon._build(obj, stream, context, path)
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
+        try:
+            with _Level(context._params):
+                return self.subcon._build(obj, stream, context, path)
+        except NestingError as error:
+            raise BuildError(error.problem) from None
 
     def _sizeof(self, context: Context, path: str) -> int:
         raise construct.SizeofError("a recursion has no fixed size", path=path)
@@ -315,7 +330,7 @@ def encode(text: Any) -> bytes:
 class Rebuild(Guarded, construct.Rebuild):
     """construct's Rebuild: computed on build, whatever the object holds."""
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> Any:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         try:
             return super()._build(obj, stream, context, path)
         except KeyError:

@@ -9,7 +9,7 @@ import construct
 import numpy as np
 
 from ..errors import BuildError, TruncatedError
-from ..walk import Stream, dtype
+from ..walk import Sink, Stream, dtype
 from .core import Context, Guarded
 
 
@@ -43,7 +43,7 @@ class Integer(Number):
         number: int = self.packer.unpack(read(stream, self.length))[0]
         return number
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> int:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> int:
         if isinstance(obj, bool | np.bool_) or not isinstance(obj, int | np.integer):
             raise BuildError(f"expected an integer, found {type(obj).__name__}")
         number = int(obj)
@@ -76,7 +76,7 @@ class Float(Number):
             (value,) = struct.unpack("<d", struct.pack("<Q", wide))
         return value
 
-    def _build(self, obj: Any, stream: Stream, context: Context, path: str) -> float:
+    def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> float:
         if isinstance(obj, bool | np.bool_) or not isinstance(obj, int | float | np.integer | np.floating):
             raise BuildError(f"expected a number, found {type(obj).__name__}")
         if isinstance(obj, np.floating) and obj.dtype == dtype(self).newbyteorder("="):

@@ -7,118 +7,148 @@ ends. Where the chain of links breaks (a length of 256 or more, an empty string,
 plain way.
 """
 
-from typing import Any, Literal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-BLOCK = 1 << 17
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK = 1 << 18
 """Bytes looked at in one go: few enough for the processor's cache."""
+
+WORTHWHILE = 64
+"""Strings from which on guessing is faster than looking."""
 
 GROUP = 8
 """Bytes of a length that can be guessed; also of the groups in which places are collected, at most one in each."""
 
 PLACE = np.uint64(0x0001020304050607)
-"""A byte of value 1 in a group, times this, has its index in the highest byte."""
+PLACE_SHIFT = np.uint64(56)
+"""A byte of value 1 in a group, times PLACE, has its index in the highest byte."""
 
 
-def string_ends(data: bytes, count: int, prefix: np.dtype[Any]) -> NDArray[np.int64]:
-    """The ends of the strings that begin at the start of `data`.
+def string_ends(data: bytes, prefix: np.dtype[Any], ends: NDArray[np.int64]) -> int:
+    """Find the ends of the strings that begin at the start of `data`.
 
     Args:
         data: Strings, each a length and its bytes; the last one may be cut.
-        count: The most to find.
         prefix: The dtype of a length.
+        ends: Filled with the position in `data` after each whole string. Its length is the most that is looked for.
 
     Returns:
-        int64, ascending: the position after each whole string, at most `count`.
+        How many were found.
     """
-    if prefix != np.dtype("<u8"):
-        return _plain(data, count, prefix, 0, len(data))[0]
     octets = np.frombuffer(data, np.uint8)
-    found: list[NDArray[np.int64]] = []
-    position = 0
-    while count > 0 and position < len(data):
-        ends, position = _block(data, octets, count, prefix, position)
-        if not len(ends):
+    is_guessed = prefix == np.dtype("<u8") and len(ends) >= WORTHWHILE
+    # Made once: large arrays that come and go cost a page fault for every 4 KiB.
+    work = np.empty((3, min(BLOCK, len(data)) if is_guessed else 0), np.bool_)
+    found = position = 0
+    while found < len(ends) and position < len(data):
+        if is_guessed:
+            more = _guess(data, octets, prefix, position, ends[found:], work)
+        else:
+            more = _plain(data, prefix, position, ends[found:])
+        if not more:
             break
-        found.append(ends)
-        count -= len(ends)
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+        found += more
+        position = int(ends[found - 1])
+    return found
 
 
-def _block(
-    data: bytes, octets: NDArray[np.uint8], count: int, prefix: np.dtype[Any], start: int
-) -> tuple[NDArray[np.int64], int]:
-    """The ends of strings that begin in the block at `start`, where one begins, and the end of the last."""
-    stop = min(start + BLOCK, len(data))
-    length = (stop - start - GROUP) // GROUP * GROUP
-    if length <= 0:
-        return _plain(data, count, prefix, start, stop)
-    zero = octets[start:stop] == 0
-    # Seven zeros after a byte that is none: two, four and seven in a row, by putting runs together.
-    two = zero[1:-1] & zero[2:]
-    four = two[:-2] & two[2:]
-    is_length = four[:length] & four[3 : length + 3]
-    np.greater(is_length, zero[:length], out=is_length)
-    groups = is_length.view("<u8")
-    filled = np.flatnonzero(groups)
-    places = filled * GROUP
-    places += ((groups[filled] * PLACE) >> np.uint64(56)).view(np.int64)
-    ends = octets[start:stop][places] + (places + GROUP)
-    breaks = np.flatnonzero(ends[:-1] != places[1:])
-    if len(breaks) * 16 > len(places) or not len(places):
-        return _plain(data, count, prefix, start, stop)
-    return _linked(data, count, prefix, start, stop, places, ends, breaks)
-
-
-def _linked(
+def _guess(
     data: bytes,
-    count: int,
+    octets: NDArray[np.uint8],
     prefix: np.dtype[Any],
     start: int,
-    stop: int,
-    places: NDArray[np.int64],
     ends: NDArray[np.int64],
+    work: NDArray[np.bool_],
+) -> int:
+    """Find the ends of strings that begin in the block at `start`, where one begins.
+
+    Args:
+        work: Three arrays of the size of a block, for what comes in between.
+    """
+    size = min(BLOCK, len(data) - start)
+    length = (size - GROUP) // GROUP * GROUP
+    if length <= 0:
+        return _plain(data, prefix, start, ends)
+    zero = np.equal(octets[start : start + size], 0, out=work[0, :size])
+    # Seven zeros after a byte that is none: two, four and seven in a row, by putting runs together.
+    two = np.logical_and(zero[1:-1], zero[2:], out=work[1, : size - 2])
+    four = np.logical_and(two[:-2], two[2:], out=work[2, : size - 4])
+    is_length = np.logical_and(four[:length], four[3 : length + 3], out=work[1, :length])
+    np.greater(is_length, zero[:length], out=is_length)
+    groups = is_length.view("<u8")
+    filled = (groups != 0).nonzero()[0]  # nonzero of bools is several times as fast as of numbers
+    places = groups.take(filled)
+    places *= PLACE
+    places >>= PLACE_SHIFT
+    places = places.view(np.int64)
+    filled *= GROUP
+    places += filled
+    places += start
+    linked = octets.take(places) + places
+    linked += GROUP
+    breaks = (linked[:-1] != places[1:]).nonzero()[0]
+    if len(breaks) * 16 > len(places) or not len(places):
+        return _plain(data, prefix, start, ends, start + size)
+    return _follow(data, prefix, start, ends, places, linked, breaks)
+
+
+def _follow(
+    data: bytes,
+    prefix: np.dtype[Any],
+    position: int,
+    ends: NDArray[np.int64],
+    places: NDArray[np.int64],
+    linked: NDArray[np.int64],
     breaks: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], int]:
-    """Follow the links from the block's start; step over each break the plain way."""
-    found: list[NDArray[np.int64]] = []
+) -> int:
+    """Follow the links from `position` to the last of the places; step over each break the plain way.
+
+    Args:
+        places: Where lengths may stand.
+        linked: Where a string whose length stands there would end.
+        breaks: Indices of places whose string does not end at the next place.
+    """
     lasts = [*breaks.tolist(), len(places) - 1]
-    position = 0
-    while count > 0 and position < stop - start:
+    found = 0
+    while found < len(ends) and position <= places[-1]:
         first = int(np.searchsorted(places, position))
-        if first < len(places) and places[first] == position:
+        if places[first] == position:
             last = lasts[int(np.searchsorted(breaks, first))]
-            linked = ends[first : min(last + 1, first + count)]
-            if start + int(linked[-1]) > len(data):
-                linked = linked[:-1]
-            if not len(linked):
-                break
+            more = min(last + 1 - first, len(ends) - found)
+            more -= int(linked[first + more - 1] > len(data))
+            ends[found : found + more] = linked[first : first + more]
         else:
-            linked, _ = _plain(data, 1, prefix, start + position, start + position + 1)
-            if not len(linked):
-                break
-            linked = linked - start
-        found.append(linked)
-        position = int(linked[-1])
-        count -= len(linked)
-    if not found:
-        return np.empty(0, np.int64), start
-    return np.concatenate(found) + start, start + position
+            more = _plain(data, prefix, position, ends[found : found + 1])
+        if not more:
+            break
+        found += more
+        position = int(ends[found - 1])
+    return found
 
 
-def _plain(data: bytes, count: int, prefix: np.dtype[Any], start: int, stop: int) -> tuple[NDArray[np.int64], int]:
-    """The ends of strings that begin before `stop`, one after the other."""
+def _plain(
+    data: bytes,
+    prefix: np.dtype[Any],
+    position: int,
+    ends: NDArray[np.int64],
+    stop: int | None = None,
+) -> int:
+    """Find the ends of strings that begin before `stop`, one after the other."""
     order: Literal["little", "big"] = "little" if prefix.newbyteorder("<") == prefix else "big"
     size = prefix.itemsize
-    ends: list[int] = []
-    position = start
-    while len(ends) < count and position < stop:
+    stop = len(data) if stop is None else stop
+    found: list[int] = []
+    while len(found) < len(ends) and position < stop:
         text = position + size
-        end = text + int.from_bytes(data[position:text], order)
-        if end > len(data) or text > len(data):
+        position = text + int.from_bytes(data[position:text], order)
+        if position > len(data) or text > len(data):
             break
-        ends.append(end)
-        position = end
-    return np.array(ends, np.int64), position
+        found.append(position)
+    ends[: len(found)] = found
+    return len(found)

@@ -1,11 +1,15 @@
 """A sequence of strings that stays bytes until it is asked for text."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Strings(Sequence[str]):
@@ -25,7 +29,7 @@ class Strings(Sequence[str]):
         self.ends = ends
 
     @classmethod
-    def of(cls, texts: Iterable[bytes], prefix: np.dtype[Any]) -> "Strings":
+    def of(cls, texts: Iterable[bytes], prefix: np.dtype[Any]) -> Strings:
         """Make the wire form of byte strings, each with its length before it."""
         texts = list(texts)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -34,7 +38,7 @@ class Strings(Sequence[str]):
         pieces = [part for i, text in enumerate(texts) for part in (prefixes[i * size : (i + 1) * size], text)]
         return cls(pieces, prefix, np.cumsum(lengths + size))
 
-    def __reduce__(self) -> tuple[type["Strings"], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[Strings], tuple[Any, ...]]:
         return Strings, ([self.wire], self.prefix, self.ends)
 
     @cached_property
@@ -66,34 +70,54 @@ class Strings(Sequence[str]):
 
     def tolist(self) -> list[str]:
         """All strings, decoded at once."""
+        texts: list[str] = []
+        first = 0
+        while first < len(self):
+            # In blocks: memory that is used again costs no page faults.
+            begin = int(self.starts[first]) - self.prefix.itemsize
+            last = max(first + 1, int(np.searchsorted(self.ends, begin + BLOCK)))
+            texts += self._decoded(first, last)
+            first = last
+        return texts
+
+    def _decoded(self, first: int, last: int) -> list[str]:
+        """The strings from index `first` up to `last`."""
         # With every length overwritten by zeros, and no zero in any text, a run of zeros is where a string begins.
-        octets = np.frombuffer(self.wire, np.uint8).copy()
         size = self.prefix.itemsize
-        long = self.starts[self.lengths > LARGEST_BYTE]
-        for index in range(size):
-            is_lowest = index == (0 if self.prefix == self.prefix.newbyteorder("<") else size - 1)
-            octets[(self.starts if is_lowest else long) + (index - size)] = 0
-        if len(octets) - np.count_nonzero(octets) != size * len(self):
-            return [str(raw, "utf-8", "surrogateescape") for raw in self.raw()]
-        return str(octets.data, "utf-8", "surrogateescape").split("\0" * size)[1:]
+        begin = int(self.starts[first]) - size
+        octets = np.frombuffer(self.wire, np.uint8, int(self.ends[last - 1]) - begin, begin).copy()
+        starts = self.starts[first:last] - begin
+        ends = self.ends[first:last] - begin
+        lowest = 0 if self.prefix == self.prefix.newbyteorder("<") else size - 1
+        octets[starts + (lowest - size)] = 0
+        long = starts[ends - starts > LARGEST_BYTE]
+        for place in range(size if len(long) else 0):
+            octets[long + (place - size)] = 0
+        if len(octets) - np.count_nonzero(octets) == size * len(starts):
+            return str(octets.data, "utf-8", "surrogateescape").split("\0" * size)[1:]
+        pairs = zip((starts + begin).tolist(), (ends + begin).tolist(), strict=True)
+        return [str(self.wire[start:end], "utf-8", "surrogateescape") for start, end in pairs]
 
     def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
-        """The index of the first string that equals `value`, found in the bytes.
+        """The index of the first string that equals `value`: by length, then byte after byte, without decoding.
 
         Raises:
             ValueError: There is none.
         """
-        first, last, _ = slice(start, stop).indices(len(self))
-        if isinstance(value, str) and first < last:
+        try:
             text = value.encode("utf-8", "surrogateescape")
-            wanted = np.array(len(text), self.prefix).tobytes() + text
-            size = self.prefix.itemsize
-            position = self.wire.find(wanted, self.starts[first] - size, self.ends[last - 1])
-            while position >= 0:
-                index = int(np.searchsorted(self.starts, position + size))
-                if self.starts[index] == position + size:
-                    return index
-                position = self.wire.find(wanted, position + 1, self.ends[last - 1])
+        except (AttributeError, UnicodeEncodeError):
+            raise ValueError(f"{value!r} is not in the array") from None
+        indices = np.arange(*slice(start, stop).indices(len(self)))
+        indices = indices[self.lengths[indices] == len(text)]
+        octets = np.frombuffer(self.wire, np.uint8)
+        for place, octet in enumerate(text):
+            if len(indices) <= FEW:
+                break
+            indices = indices[octets[self.starts[indices] + place] == octet]
+        for index in indices.tolist():
+            if self.wire[self.starts[index] : self.ends[index]] == text:
+                return int(index)
         raise ValueError(f"{value!r} is not in the array")
 
     def __contains__(self, value: object) -> bool:
@@ -131,6 +155,12 @@ class Strings(Sequence[str]):
         shown = ", ".join(map(repr, self[:3]))
         return f"<Strings: {len(self)} of {shown}{', …' if len(self) > 3 else ''}>"
 
+
+BLOCK = 1 << 17
+"""Bytes decoded in one go; a longer string makes a block of its own."""
+
+FEW = 16
+"""Strings that are compared one by one."""
 
 LARGEST_BYTE = 0xFF
 """Lengths up to this have one byte that is not zero."""

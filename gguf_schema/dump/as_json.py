@@ -1,17 +1,13 @@
 """One JSON object."""
 
 import json
-import math
 import os
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from ..constructs import Strings
 from ..file import Model
-from ..values import ArrayType
-from .contents import Field, Info, contents, endian, listed
+from ..values import ArrayType, to_json
+from .contents import Field, Info, contents, endian
 
 
 def dump_json(model: Model, arrays: bool = False, tensors: bool = True) -> str:
@@ -52,18 +48,7 @@ def _field(index: int, field: Field, arrays: bool) -> dict[str, Any]:
         result["array_types"] = inner
         if not arrays:
             return result
-    return {**result, "value": _value(field.value)}
-
-
-def _value(value: Any) -> Any:
-    """A value as strict JSON can hold it."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, list):
-        return [_value(item) for item in value]
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
-        return [_value(item) for item in value.tolist()]
-    return listed(value) if isinstance(value, np.ndarray | Strings) else value
+    return {**result, "value": to_json(field.value)}
 
 
 def _tensor(info: Info) -> dict[str, Any]:

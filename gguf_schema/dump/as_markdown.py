@@ -9,7 +9,6 @@ import numpy as np
 
 from ..enums import GGUFValueType as T
 from ..file import Model
-from ..layout import sizes
 from ..terminal import printable
 from ..values import ArrayType
 from .contents import Field, Info, contents, endian, first
@@ -107,11 +106,9 @@ def dump_markdown(model: Model, tensors: bool = True) -> str:
 
 
 def _rows(model: Model, infos: list[Info]) -> list[Row]:
-    counts = [info.n_elements for info in infos]  # before `sizes`, which multiplies without a limit
-    n_bytes = sizes([info.wire for info in infos])
     return [
-        Row(info, count, size, model.data_offset + info.wire["offset"])
-        for info, count, size in zip(infos, counts, n_bytes, strict=True)
+        Row(info, info.n_elements, tensor.n_bytes, tensor.data_offset)
+        for info, tensor in zip(infos, model.tensors.infos, strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from ..errors import GGUFError
 from ..file import Model
 from ..layout import n_elements, type_name
 from ..schema import ORDER_NAMES
-from ..values import ArrayType, ValueType, plain_pair
+from ..values import ArrayType, ValueType, plain_pairs
 from ..walk import unwrap
 
 COUNTS = {"version": "GGUF.version", "tensor_count": "GGUF.tensor_count", "metadata_kv_count": "GGUF.kv_count"}
@@ -52,7 +52,6 @@ class Info(NamedTuple):
         name: The tensor's name.
         type: Name of its type, or the number.
         dimensions: In file order.
-        wire: The info as parsed.
     """
 
     number: int
@@ -60,7 +59,6 @@ class Info(NamedTuple):
     name: str
     type: str
     dimensions: list[int]
-    wire: Any
 
     @property
     def padded(self) -> list[int]:
@@ -95,12 +93,12 @@ def contents(model: Model) -> tuple[list[Field], list[Info]]:
         if node.path in COUNTS:
             fields.append(Field(COUNTS[node.path], node.start, number_types[unwrap(node.con)], node.value))
         elif node.path.startswith("metadata_kv["):
-            pair = plain_pair(node.value)
+            (pair,) = plain_pairs([node.value])
             fields.append(Field(pair.key, node.start, pair.type, _with_bools(pair.type, pair.value)))
         elif node.path.startswith("tensor_infos["):
             info = node.value
             type = type_name(info["type"])
-            infos.append(Info(len(infos), node.start, info["name"], type, list(info["dimensions"]), info))
+            infos.append(Info(len(infos), node.start, info["name"], type, list(info["dimensions"])))
     return fields, infos
 
 

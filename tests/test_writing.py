@@ -1,0 +1,222 @@
+"""Files appear whole or not at all; targets of every kind; arguments of every form."""
+
+import io
+import os
+import stat
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import gguf_schema as gs
+from gguf_schema.demo import demo_model
+
+OLD = b"the old file"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(OLD)
+    return path
+
+
+def test_replaces_a_file_and_keeps_its_permissions(path):
+    path.chmod(0o640)
+    gs.write(path, {"a.b": 1})
+    assert gs.open(path.read_bytes()).metadata["a.b"] == 1
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_new_files_have_the_usual_permissions(tmp_path):
+    old = os.umask(0o027)
+    try:
+        gs.write(tmp_path / "new.gguf", {})
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "new.gguf").stat().st_mode) == 0o640
+
+
+def test_a_link_stays_a_link(path, tmp_path):
+    link = tmp_path / "link.gguf"
+    link.symlink_to(path)
+    gs.write(link, {"a.b": 1})
+    assert link.is_symlink()
+    assert path.read_bytes() != OLD
+
+
+@pytest.mark.parametrize("metadata", [{"a": []}, {"": 1}, {"a": 2**64}, [("a", gs.GGUFValueType.UINT8, 256)]])
+def test_what_is_refused_leaves_the_old_file(path, metadata):
+    with pytest.raises(gs.BuildError):
+        gs.write(path, metadata)
+    assert path.read_bytes() == OLD
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_an_error_while_writing_leaves_the_old_file(path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        gs.write(path, {"a.b": 1})
+    assert path.read_bytes() == OLD
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_full_disk_leaves_the_old_file(path):
+    """The real thing: the process may write no more than 4 KiB to a file."""
+    program = f"""
+import resource, signal
+import numpy as np, gguf_schema as gs
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    gs.write({str(path)!r}, {{"a.b": 1}}, {{"t": np.zeros(1 << 20, np.float32)}})
+except OSError as error:
+    print("refused", error.errno)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout.startswith("refused"), run.stderr
+    assert path.read_bytes() == OLD
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_the_source_may_be_the_target(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(demo_model())
+    with gs.open(path) as model:
+        before = model.tensors["token_embd.weight"].data
+        copy = before.tobytes()
+        gs.write(path, {**model.metadata, "general.name": "renamed"}, model.tensors)
+        assert before.tobytes() == copy
+    with gs.open(path) as model:
+        assert model.metadata["general.name"] == "renamed"
+        assert model.tensors["token_embd.weight"].data.tobytes() == copy
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    gs.write(pipe, {"a.b": 1})
+    reader.join()
+    assert gs.open(read[0]).metadata["a.b"] == 1
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_missing_folder_and_folder_as_target(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing/x\.gguf'$"):
+        gs.write(tmp_path / "nothing" / "x.gguf", {})
+    with pytest.raises(IsADirectoryError):
+        gs.write(tmp_path, {})
+
+
+class Hesitant(io.RawIOBase):
+    """A raw file that takes at most 5 bytes at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.taken = b""
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.taken += bytes(data[:5])
+        return min(5, len(data))
+
+
+def test_raw_files_get_every_byte():
+    target, whole = Hesitant(), io.BytesIO()
+    for file in target, whole:
+        gs.write(file, {"a.b": "x" * 50}, {"t": np.arange(9, dtype=np.float32)})
+    assert target.taken == whole.getvalue()
+
+
+ONE = np.zeros(1, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "tensors", "told"),
+    [
+        ([("a", 1)], {}, r"metadata_kv\[0\]: expected \(key, type, value\)"),
+        ({"a": object()}, {}, r"metadata_kv\[0\].value: a object has no GGUF type"),
+        ({"a": [1, "x"]}, {}, r"metadata_kv\[0\].value: a list of int, str has no GGUF type"),
+        ({"a": [[1], []]}, {}, r"metadata_kv\[0\].value\[1\]: an empty list could be of any type"),
+        ({}, {"t": [1, 2]}, "tensor 't'.data: expected a Tensor, a numpy array or a pair"),
+        ({}, [("t", ONE)], "tensor 0: expected a Tensor"),
+        ({}, {"t": ("F32", ONE)}, "tensor 't'.type: expected a pair .tensor type, array., found a str first"),
+        ({}, {"t": (ONE, gs.GGMLQuantizationType.F32)}, "found a ndarray first"),
+        ({}, {"t": np.zeros(1, np.uint16)}, "tensor 't'.type: numpy's uint16 says no tensor type by itself"),
+        ({}, {"t": (gs.GGMLQuantizationType.Q4_K, np.zeros(100, np.uint8))}, "rows of whole blocks of 144 bytes"),
+        ({}, {"t": (gs.GGMLQuantizationType.Q4_2, ONE)}, "tensor 't'.type: type Q4_2 has no known block"),
+        ({}, [gs.NewTensor("t", 0, (2,), b"1234")], "tensor 't'.data: 8 bytes expected for these dimensions, 4 found"),
+        (
+            {},
+            [gs.NewTensor("t", 8, (), b"")],
+            "tensor 't'.n_dimensions: 1 is no multiple of 32, the block size",
+        ),
+        ({}, [gs.NewTensor("t", 0, (1,), b"1234")] * 2, r"tensor_infos\[1\].name.len: the tensor name 't' stands"),
+    ],
+)
+def test_wrong_arguments_are_told(metadata, tensors, told):
+    with pytest.raises(gs.BuildError, match=told):
+        gs.write(io.BytesIO(), metadata, tensors)
+
+
+@pytest.mark.parametrize(
+    ("value", "type"),
+    [
+        (True, gs.GGUFValueType.BOOL),
+        (5, gs.GGUFValueType.UINT32),
+        (-5, gs.GGUFValueType.INT32),
+        (2**32, gs.GGUFValueType.UINT64),
+        (-(2**31) - 1, gs.GGUFValueType.INT64),
+        (gs.TokenType.BYTE, gs.GGUFValueType.UINT32),
+        (0.5, gs.GGUFValueType.FLOAT32),
+        ("x", gs.GGUFValueType.STRING),
+        (b"x", gs.GGUFValueType.STRING),
+        (np.str_("x"), gs.GGUFValueType.STRING),
+        (np.uint8(5), gs.GGUFValueType.UINT8),
+        (np.float64(5), gs.GGUFValueType.FLOAT64),
+        (np.True_, gs.GGUFValueType.BOOL),
+        ([True, False], gs.ArrayType(gs.GGUFValueType.BOOL)),
+        ([1, 2], gs.ArrayType(gs.GGUFValueType.INT32)),
+        ([gs.TokenType.BYTE, 1], gs.ArrayType(gs.GGUFValueType.INT32)),
+        ([np.int64(3), np.int8(-3)], gs.ArrayType(gs.GGUFValueType.INT32)),
+        ([1, 2**31], gs.ArrayType(gs.GGUFValueType.UINT32)),
+        ([-1, 2**31], gs.ArrayType(gs.GGUFValueType.INT64)),
+        ([1, 2**63], gs.ArrayType(gs.GGUFValueType.UINT64)),
+        ([1, 0.5], gs.ArrayType(gs.GGUFValueType.FLOAT32)),
+        ([np.float32(1), 0.5], gs.ArrayType(gs.GGUFValueType.FLOAT32)),
+        (("a", "b"), gs.ArrayType(gs.GGUFValueType.STRING)),
+        (np.arange(3, dtype=">i2"), gs.ArrayType(gs.GGUFValueType.INT16)),
+        (
+            [[1], ["x"]],
+            gs.ArrayType(
+                gs.GGUFValueType.ARRAY,
+                (gs.ArrayType(gs.GGUFValueType.INT32), gs.ArrayType(gs.GGUFValueType.STRING)),
+            ),
+        ),
+    ],
+)
+def test_types_are_inferred_and_values_come_back(value, type):
+    written = io.BytesIO()
+    gs.write(written, {"k": value})
+    model = gs.open(written.getvalue())
+    assert model.metadata.type("k") == type
+    read = model.metadata["k"]
+    if isinstance(value, list | tuple | np.ndarray):
+        assert [list(item) if isinstance(item, list) else item for item in map(plain, read)] == list(value)
+    else:
+        assert read == (value.decode() if isinstance(value, bytes) else value)
+
+
+def plain(item):
+    return list(item) if isinstance(item, np.ndarray) or not isinstance(item, str | int | float | np.generic) else item
