@@ -26,6 +26,7 @@ from .constructs import (
     Integer,
     NumberArray,
     Rebuild,
+    RecordArray,
     Recursive,
     String,
     StringArray,
@@ -138,11 +139,11 @@ class GGUFStructs:
             field("version", Const(version, self.uint32), "Version of the format"),
             field("tensor_count", Rebuild(self.count, len_(this.tensor_infos)), "Number of tensor infos"),
             field("metadata_kv_count", Rebuild(self.count, len_(this.metadata_kv)), "Number of metadata pairs"),
-            field("metadata_kv", Array(this.metadata_kv_count, self.metadata_kv), "The metadata pairs"),
+            field("metadata_kv", RecordArray(Array(this.metadata_kv_count, self.metadata_kv)), "The metadata pairs"),
             field("alignment", Alignment(this.metadata_kv), "No bytes: general.alignment, or 32 where it is absent"),
             field(
                 "tensor_infos",
-                Placed(Array(this.tensor_count, self.tensor_info), this.alignment),
+                Placed(RecordArray(Array(this.tensor_count, self.tensor_info)), this.alignment),
                 "Where each tensor is and what it is made of",
             ),
         )

@@ -344,12 +344,12 @@ def attributes_that_differ(one, other, path):
 WIDENED = {
     "gguf.tensor_count.(0).(0)": "count",
     "gguf.metadata_kv_count.(0).(0)": "count",
-    "gguf.metadata_kv.(0).(0).key.(0).(0).len.(0).(0)": "length",
-    "gguf.metadata_kv.(0).(0).value.(0).(11).(0).len.(0).(0)": "length",
-    "gguf.metadata_kv.(0).(0).value.(0).(12).(0).len.(0).(0)": "length",
-    "gguf.metadata_kv.(0).(0).value.(0).(12).(0).array.(0).(11).(0).(0).(0).len.(0).(0)": "length",
-    "gguf.tensor_infos.(0).(0).(0).name.(0).(0).len.(0).(0)": "length",
-    "gguf.tensor_infos.(0).(0).(0).dimensions.(0).(0)": "dimension",
+    "gguf.metadata_kv.(0).(0).(0).key.(0).(0).len.(0).(0)": "length",
+    "gguf.metadata_kv.(0).(0).(0).value.(0).(11).(0).len.(0).(0)": "length",
+    "gguf.metadata_kv.(0).(0).(0).value.(0).(12).(0).len.(0).(0)": "length",
+    "gguf.metadata_kv.(0).(0).(0).value.(0).(12).(0).array.(0).(11).(0).(0).(0).len.(0).(0)": "length",
+    "gguf.tensor_infos.(0).(0).(0).(0).name.(0).(0).len.(0).(0)": "length",
+    "gguf.tensor_infos.(0).(0).(0).(0).dimensions.(0).(0)": "dimension",
 }
 """The places of the numbers that version 2 made wider, by their names in the layout."""
 VERSION_CONSTANT = "gguf.version.(0)"

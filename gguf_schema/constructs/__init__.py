@@ -1,12 +1,13 @@
 """Our construct subclasses. They know nothing of GGUF: only exactness, places of errors, and hostile lengths.
 
 `core` has the structure (Struct, Array, Bytes, Switch, …), `numbers` the leaves, `bulk` the fast forms of arrays of
-numbers and strings (`scan` finds the strings, `strings` holds them).
+numbers and strings (`scan` finds the strings, `strings` holds them), `records` that of arrays of Structs.
 """
 
 from .bulk import NumberArray, StringArray
 from .core import Array, Bytes, Const, Default, GreedyBytes, Guarded, Rebuild, Recursive, String, Struct, Switch, field
 from .numbers import Bool, EnumAdapter, Float, Integer
+from .records import RecordArray
 from .strings import Strings
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Integer",
     "NumberArray",
     "Rebuild",
+    "RecordArray",
     "Recursive",
     "String",
     "StringArray",

@@ -1,0 +1,1 @@
+"""What tools/bench.py measures, with what, on which files."""
