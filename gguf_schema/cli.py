@@ -43,6 +43,29 @@ def dump(args: argparse.Namespace) -> str:
         return dump_text(model, tensors=tensors)
 
 
+def map(args: argparse.Namespace) -> str:
+    """Print which field every byte of a file belongs to."""
+    from . import annotate
+
+    with _model(args) as model:
+        mapped = annotate.entries(model, annotate.everything if args.all else annotate.short)
+        if args.at is not None:
+            mapped = annotate.at(model, args.at)
+            _found(mapped, f"the file has no byte {args.at}: it ends at byte {model.size}")
+        if args.where is not None:
+            mapped = annotate.where(model, args.where)
+            _found(mapped, f"the file has no field {args.where}")
+        if args.json:
+            return annotate.map_json(model, mapped)
+        return annotate.map_text(model, mapped, depth=args.depth, with_hex=args.hex)
+
+
+def _found(entries: list[Any], problem: str) -> None:
+    """Refuse an answer without entries."""
+    if not entries:
+        raise GGUFError(problem)
+
+
 def _model(args: argparse.Namespace) -> Model:
     """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
     if args.file is None:
@@ -101,6 +124,15 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--data-offset", action="store_true", help="only the byte where the tensor data starts")
     form.add_argument("--data-alignment", action="store_true", help="only the alignment in bytes")
     added.add_argument("--json-array", action="store_true", help="as one JSON document, arrays included")
+
+    added = command(map, "map", "a GGUF file; '-' is standard input; without one, a built-in demo model", "?")
+    added.add_argument("--json", action="store_true", help="as one JSON document: a record for each leaf")
+    added.add_argument("--depth", type=int, metavar="N", help="levels of the tree that are shown")
+    added.add_argument("--hex", action="store_true", help="show the first bytes of each field")
+    added.add_argument("--all", action="store_true", help="divide long arrays, too")
+    one = added.add_mutually_exclusive_group()
+    one.add_argument("--at", type=int, metavar="OFFSET", help="only the fields that this byte belongs to")
+    one.add_argument("--where", metavar="PATH", help="only the field at this path, and what is inside it")
     return parser
 
 

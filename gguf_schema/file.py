@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from .blocks import Block, block
-from .errors import CheckError, GGUFError
+from .errors import CheckError, Finding, GGUFError
 from .layout import align_up, known_sizes, n_elements, sizes, type_name
 from .limits import MAX_NESTING
 from .policy import Parsed, errors
 from .schema import sniff
 from .sources import Reader, Source, source_of
 from .values import MetadataKV, ValueType, plain_pairs
-from .walk import Node, trace
+from .walk import Enter, Node, trace
 
 
 class Metadata(Mapping[str, Any]):
@@ -211,8 +211,8 @@ class Model:
         self._head = head
         self._known_sizes = known_sizes(head.tensor_infos)
         if check:
-            for fault in self.faults():
-                raise fault
+            for finding in self._findings():
+                raise self._placed([finding])[0]
 
     @cached_property
     def metadata(self) -> Metadata:
@@ -226,17 +226,27 @@ class Model:
         sized = zip(infos, sizes(infos, self._known_sizes), strict=True)
         return Tensors([Tensor(info, size, self) for info, size in sized])
 
-    def faults(self) -> Iterator[CheckError]:
-        """Every fault for which `open` refuses a file, with path, offset and code; none in a file that was checked."""
+    def _findings(self) -> Iterator[Finding]:
+        """The faults for which `open` refuses a file, not yet placed."""
         head = self._head
         places = self.alignment, self.infos_end, self.data_offset, self.size
-        for finding in errors(Parsed(head.metadata_kv, head.tensor_infos, self._known_sizes, *places)):
-            offset = finding.offset
-            if offset is None:
-                offset = next(node.start for node in self.trace(finding.path) if node.path == finding.path)
-            error = CheckError(finding.message, finding.path, offset)
-            error.code = finding.code
-            yield error
+        return errors(Parsed(head.metadata_kv, head.tensor_infos, self._known_sizes, *places))
+
+    def faults(self) -> list[CheckError]:
+        """Every fault for which `open` refuses a file, with path, offset and code; none in a file that was checked."""
+        return self._placed(list(self._findings()))
+
+    def _placed(self, findings: list[Finding]) -> list[CheckError]:
+        """Findings as errors, with the offsets of the fields at fault, found in one pass."""
+        wanted = {finding.path for finding in findings if finding.offset is None}
+        starts = {node.path: node.start for node in self.trace(*wanted) if node.path in wanted} if wanted else {}
+        faults = []
+        for finding in findings:
+            offset = starts[finding.path] if finding.offset is None else finding.offset
+            fault = CheckError(finding.message, finding.path, offset)
+            fault.code = finding.code
+            faults.append(fault)
+        return faults
 
     def trace(self, *paths: str) -> Iterator[Node]:
         """The nodes at these schema paths and those on the way, with their absolute offsets, by parsing once more.
@@ -244,11 +254,15 @@ class Model:
         Raises:
             GGUFError: The file is closed, or has changed.
         """
+        outer = {""} | {path[:i] for path in paths for i, letter in enumerate(path) if letter in ".["}
+        return self.trace_inside(lambda path, items: path in outer)
+
+    def trace_inside(self, enter: Enter) -> Iterator[Node]:
+        """All nodes up to the tensor infos, divided as far as `enter` says (see `walk.trace`)."""
         if self.closed:
             raise GGUFError("the file is closed")
-        outer = {""} | {path[:i] for path in paths for i, letter in enumerate(path) if letter in ".["}
         params = {"stream_start": 0, "stream_end": self.size, "max_nesting": self._max_nesting}
-        return trace(self.layout.head, Reader(self.source), outer.__contains__, **params)
+        return trace(self.layout.head, Reader(self.source), enter, **params)
 
     def close(self) -> None:
         """Close the file. Arrays taken from tensors stay valid; tensors can no longer be asked for their data."""

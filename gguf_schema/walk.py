@@ -131,22 +131,36 @@ def new_context(
 
 
 class Node(NamedTuple):
-    """One construct met while parsing: its path, its bytes (`start` to `end`, stream positions), its value."""
+    """One construct met while parsing.
+
+    Attributes:
+        path: Its place in the tree.
+        start: Stream position of its first byte.
+        end: Stream position after its last byte.
+        value: What it was parsed to.
+        con: The construct that parsed it; of a Switch the case that was taken.
+        docs: What the field is documented with.
+    """
 
     path: str
     start: int
     end: int
     value: Any
     con: Con
+    docs: str
 
 
-def trace(con: Con, data: bytes | Stream, enter: Callable[[str], bool], **params: Any) -> Iterator[Node]:
+Enter = Callable[[str, int], bool]
+"""Asked with the path of a Struct or an Array and the number of its items whether its inside is wanted."""
+
+
+def trace(con: Con, data: bytes | Stream, enter: Enter, **params: Any) -> Iterator[Node]:
     """Parse `data` and report every field on the way, fields before the Struct or Array that holds them.
 
     Args:
         con: What to parse: one layout's construct, not the one that sniffs.
         data: The bytes, or a seekable stream at their start.
-        enter: Asked with a path whether its inside is wanted; otherwise it is parsed in one go and reported as a leaf.
+        enter: Whether the inside of a Struct or an Array is wanted; otherwise it is parsed in one go.
         params: construct's context parameters.
 
     Raises:
@@ -158,25 +172,23 @@ def trace(con: Con, data: bytes | Stream, enter: Callable[[str], bool], **params
     yield from _trace(con, stream, context, "", enter)
 
 
-def _trace(
-    con: Con, stream: Stream, context: construct.Container, path: str, enter: Callable[[str], bool]
-) -> Iterator[Node]:
+def _trace(con: Con, stream: Stream, context: construct.Container, path: str, enter: Enter) -> Iterator[Node]:
     """The nodes of `con`, itself last."""
     start = stream.tell()
     inner = unwrap(con)
     if isinstance(inner, construct.Switch):
         *below, last = _trace(inner.cases[evaluate(inner.keyfunc, context)], stream, context, path, enter)
         yield from below
-        yield last._replace(con=con)
+        yield last._replace(docs=con.docs)
         return
-    if enter(path) and isinstance(inner, construct.Struct):
+    if isinstance(inner, construct.Struct) and enter(path, len(inner.subcons)):
         fields = new_context(context, inner, stream)
         value = construct.Container()
         for child in inner.subcons:
             for node in _trace(child, stream, fields, f"{path}.{child.name}" if path else child.name, enter):
                 yield node
             value[child.name] = fields[child.name] = node.value
-    elif enter(path) and isinstance(inner, construct.Array):
+    elif isinstance(inner, construct.Array) and enter(path, evaluate(inner.count, context)):
         value = construct.ListContainer()
         for index in range(evaluate(inner.count, context)):
             for node in _trace(inner.subcon, stream, context, f"{path}[{index}]", enter):
@@ -188,7 +200,7 @@ def _trace(
     if isinstance(value, construct.Container) and is_adapted(con):
         stream.seek(start)
         value = con._parsereport(stream, context, path)
-    yield Node(path, start, end, value, con)
+    yield Node(path, start, end, value, con, con.docs)
 
 
 def is_adapted(con: Con) -> bool:
@@ -198,3 +210,17 @@ def is_adapted(con: Con) -> bool:
             return True
         con = con.subcon
     return False
+
+
+def kind(con: Con) -> str:
+    """What a construct is on the wire, in a word: uint32, float64, bytes, struct, array, or nothing (no bytes)."""
+    inner = unwrap(con)
+    if isinstance(inner, construct.FormatField):
+        return dtype(inner).name
+    names = {construct.Struct: "struct", construct.Array: "array", construct.Computed: "nothing"}
+    return next((name for type, name in names.items() if isinstance(inner, type)), "bytes")
+
+
+def is_inside(path: str, outer: str) -> bool:
+    """Whether `path` is `outer` or a path below it."""
+    return path.startswith(outer) and (not outer or path[len(outer) : len(outer) + 1] in ("", ".", "["))

@@ -17,7 +17,7 @@ FLOORS = [
     {"schema"},
     {"values", "policy"},
     {"file"},
-    {"write", "hyperparameters", "quant_mix", "tensor_names", "dump"},
+    {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate"},
     {"summary", "demo"},
     {"cli"},
     {"__main__", "__init__"},

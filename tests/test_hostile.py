@@ -475,3 +475,11 @@ def test_lengths_at_every_place_of_a_window():
         cut = file_of({"a.b": texts})
         with pytest.raises(gs.TruncatedError):
             gs.open(cut[:-1] if length else cut[: -struct.calcsize("<Q")])
+
+
+def test_very_many_faults_are_placed_in_one_pass():
+    pairs = [{"key": "a", "value_type": T.UINT8, "value": 1}] * 20_000
+    faults = gs.open(wire_file(pairs), check=False).faults()
+    assert len(faults) == 19_999
+    assert {fault.code for fault in faults} == {"key-twice"}
+    assert [fault.offset for fault in faults[:3]] == [38, 52, 66]
