@@ -6,6 +6,7 @@ Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read;
 """
 
 import argparse
+import contextlib
 import io
 import os
 import sys
@@ -91,7 +92,8 @@ def _say(file: str | None, message: str) -> None:
     """Say something of a file on stderr."""
     name = "the demo model" if file is None else file
     if sys.stderr is not None:  # else print would take stdout
-        print(f"gguf-schema: {printable(name)}: {printable(message)}", file=sys.stderr)
+        with contextlib.suppress(OSError):  # nobody can be told
+            print(f"gguf-schema: {printable(name)}: {printable(message)}", file=sys.stderr)
 
 
 class _Parser(argparse.ArgumentParser):

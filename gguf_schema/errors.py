@@ -5,7 +5,7 @@ the absolute position in bytes of the wrong field, counted from the start of the
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 
 class GGUFError(ValueError):
@@ -30,8 +30,8 @@ class GGUFError(ValueError):
         place = " at byte ".join(filter(None, (self.path, None if self.offset is None else str(self.offset))))
         return f"{place}: {self.problem}" if place else self.problem
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str, int | None, str | None]]:
-        return type(self), (self.problem, self.path, self.offset, self.blame)
+    def __reduce__(self) -> tuple[type[Self], tuple[str], dict[str, Any]]:
+        return type(self), (self.problem,), vars(self)
 
     def inside(self, name: str, offset: int | None, starts: Mapping[str, int | None] | None = None) -> Self:
         """Add the enclosing field's name (or `[index]`) to the path; settle the blame and the offset once."""

@@ -242,7 +242,9 @@ class Model:
         starts = {node.path: node.start for node in self.trace(*wanted) if node.path in wanted} if wanted else {}
         faults = []
         for finding in findings:
-            offset = starts[finding.path] if finding.offset is None else finding.offset
+            offset = starts.get(finding.path) if finding.offset is None else finding.offset
+            if offset is None:
+                raise GGUFError("the file has changed since it was opened", finding.path)
             fault = CheckError(finding.message, finding.path, offset)
             fault.code = finding.code
             faults.append(fault)

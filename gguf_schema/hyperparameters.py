@@ -75,10 +75,10 @@ def hyperparameters(metadata: Mapping[str, Any]) -> Hyperparameters:
         value = metadata.get(key.of(architecture))
         if not isinstance(value, np.ndarray | list):
             return count(key, default)
-        array = np.asarray(value)
-        if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size or array.min() < 0:
+        counts = tuple(value.tolist() if isinstance(value, np.ndarray) else value)
+        if not counts or not all(type(one) is int and one >= 0 for one in counts):
             raise _wrong(key.of(architecture), value, "a list of counts")
-        return tuple(array.tolist())
+        return counts
 
     def number(key: keys.Key, default: float) -> float:
         value = _get(metadata, key.of(architecture), default)

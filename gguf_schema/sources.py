@@ -39,6 +39,7 @@ class Source(Protocol):
 
 def _read_at(file: Any, position: int, size: int) -> bytes:
     """Up to `size` bytes from a position; fewer only where the file ends (one read may give fewer than are there)."""
+    _refuse_closed(file)
     file.seek(position)
     data: bytes = file.read(size)
     if len(data) in (0, size):
@@ -51,11 +52,16 @@ def _read_at(file: Any, position: int, size: int) -> bytes:
     return b"".join(pieces)
 
 
+def _refuse_closed(file: Any) -> None:
+    if getattr(file, "closed", False):
+        raise GGUFError("the file is closed")
+
+
 class FileSource:
     """A path. Views are a memory map of the whole file, made when the first one is asked for."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = os.fspath(path)
+        self.name = os.fsdecode(path)
         self.file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
         self.size = os.fstat(self.file.fileno()).st_size
         self.lock = threading.Lock()
@@ -66,18 +72,21 @@ class FileSource:
             return _read_at(self.file, position, size)
 
     def view(self, position: int, size: int) -> tuple[Any, int]:
-        if os.fstat(self.file.fileno()).st_size < position + size:
-            raise GGUFError(f"the file has shrunk: {size} bytes at byte {position} were there when it was opened")
-        if size == 0:
-            return b"", 0
-        if self.map is None:
-            self.map = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
-        return self.map, position
+        with self.lock:
+            _refuse_closed(self.file)
+            if os.fstat(self.file.fileno()).st_size < position + size:
+                raise GGUFError(f"the file has shrunk: {size} bytes at byte {position} were there when it was opened")
+            if size == 0:
+                return b"", 0
+            if self.map is None:
+                self.map = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
+            return self.map, position
 
     def close(self) -> None:
         # The map is not closed: arrays may look into it. It goes with the last of them.
-        self.map = None
-        self.file.close()
+        with self.lock:
+            self.map = None
+            self.file.close()
 
 
 class MemorySource:
@@ -89,10 +98,16 @@ class MemorySource:
         self.size = len(self.data)
 
     def read_at(self, position: int, size: int) -> bytes:
-        return bytes(self.data[position : position + size])
+        return bytes(self._open()[position : position + size])
 
     def view(self, position: int, size: int) -> tuple[Any, int]:
-        return self.data, position
+        return self._open(), position
+
+    def _open(self) -> memoryview | bytes:
+        data = self.data
+        if len(data) < self.size:
+            raise GGUFError("the file is closed")
+        return data
 
     def close(self) -> None:
         self.data = b""
@@ -158,10 +173,14 @@ def source_of(source: Any, check_start: Callable[[bytes], None]) -> Source:
 def _whole(stream: Any, check_start: Callable[[bytes], None]) -> "MemorySource":
     """All that a stream gives."""
     pieces: list[bytes] = []
-    while piece := stream.read(LARGEST_READ if pieces else FIRST_READ):
-        if not pieces:
-            check_start(piece)
+    size = 0
+    is_checked = False
+    while piece := stream.read(FIRST_READ if size < FIRST_READ else LARGEST_READ):
         pieces.append(piece)
+        size += len(piece)
+        if size >= FIRST_READ and not is_checked:
+            check_start(b"".join(pieces))
+            is_checked = True
     return MemorySource(b"".join(pieces))
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from construct.core import evaluate
 from construct.expr import ExprMixin
 
+from .errors import GGUFError
+
 Con: TypeAlias = construct.Construct
 
 
@@ -176,17 +178,24 @@ def _trace(con: Con, stream: Stream, context: construct.Container, path: str, en
     """The nodes of `con`, itself last."""
     start = stream.tell()
     inner = unwrap(con)
-    if isinstance(inner, construct.Switch):
-        *below, last = _trace(inner.cases[evaluate(inner.keyfunc, context)], stream, context, path, enter)
+    if isinstance(inner, construct.Switch) and (key := evaluate(inner.keyfunc, context)) in inner.cases:
+        *below, last = _trace(inner.cases[key], stream, context, path, enter)
         yield from below
         yield last._replace(docs=con.docs)
         return
     if isinstance(inner, construct.Struct) and enter(path, len(inner.subcons)):
         fields = new_context(context, inner, stream)
         value = construct.Container()
+        starts: dict[str, int] = {}
         for child in inner.subcons:
-            for node in _trace(child, stream, fields, f"{path}.{child.name}" if path else child.name, enter):
-                yield node
+            starts[child.name] = stream.tell()
+            try:
+                for node in _trace(child, stream, fields, _joined(path, child.name), enter):
+                    yield node
+            except GGUFError as error:
+                if error.blame in starts:
+                    error.path, error.offset, error.blame = _joined(path, error.blame), starts[error.blame], None
+                raise
             value[child.name] = fields[child.name] = node.value
     elif isinstance(inner, construct.Array) and enter(path, evaluate(inner.count, context)):
         value = construct.ListContainer()
@@ -195,12 +204,20 @@ def _trace(con: Con, stream: Stream, context: construct.Container, path: str, en
                 yield node
             value.append(node.value)
     else:
-        value = con._parsereport(stream, context, path)
+        try:
+            value = con._parsereport(stream, context, path)
+        except GGUFError as error:
+            raise (error.inside(path, start) if path and error.blame is None else error) from None
     end = stream.tell()
     if isinstance(value, construct.Container) and is_adapted(con):
         stream.seek(start)
         value = con._parsereport(stream, context, path)
     yield Node(path, start, end, value, con, con.docs)
+
+
+def _joined(path: str, name: str) -> str:
+    """The path of a field."""
+    return f"{path}.{name}" if path else name
 
 
 def is_adapted(con: Con) -> bool:

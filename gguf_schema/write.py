@@ -93,6 +93,8 @@ def _pairs(metadata: Any) -> Iterator[MetadataKV]:
     if hasattr(metadata, "pairs"):
         yield from metadata.pairs
         return
+    if not isinstance(metadata, Iterable):
+        raise BuildError(f"expected a mapping or a list of (key, type, value), found {metadata!r:.100}", "metadata_kv")
     if not isinstance(metadata, Mapping):
         for index, pair in enumerate(metadata):
             if not isinstance(pair, tuple) or len(pair) != len(MetadataKV._fields):

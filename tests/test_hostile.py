@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import pickle
 import random
 import struct
 import subprocess
@@ -483,3 +484,142 @@ def test_very_many_faults_are_placed_in_one_pass():
     assert len(faults) == 19_999
     assert {fault.code for fault in faults} == {"key-twice"}
     assert [fault.offset for fault in faults[:3]] == [38, 52, 66]
+
+
+@pytest.mark.parametrize("heads", [[[1], [1, 2]], [["x"] * 3], [[""] * 1000 + ["x" * 50_000]], [], [1.5], ["x"], [-1]])
+def test_head_counts_of_any_shape(heads):
+    metadata = {
+        "general.architecture": "llama",
+        "llama.context_length": 1,
+        "llama.embedding_length": 64,
+        "llama.block_count": 2,
+        "llama.attention.head_count": heads or (gs.ArrayType(T.UINT32), []),
+    }
+    model = gs.open(file_of(metadata))
+
+    def look():
+        assert summary_text(model)
+        with pytest.raises(gs.GGUFError, match=r"expected a (list of )?counts?, found"):
+            gs.hyperparameters(model.metadata)
+
+    assert peak(look) < 4 << 20
+
+
+def test_hyperparameters_of_plain_lists():
+    metadata = {"general.architecture": "a", "a.context_length": 1, "a.embedding_length": 64, "a.block_count": 2}
+    numbers = gs.hyperparameters({**metadata, "a.attention.head_count": [4, 8], "a.attention.head_count_kv": [0, 2]})
+    assert (numbers.head_count, numbers.queries_per_kv_head) == ((4, 8), 4)
+    assert numbers.kv_cache_bytes_per_token() == 2 * (16 + 16) * 2
+
+
+def test_a_changed_file_is_an_error():
+    data = bytearray(wire_file([{"key": "a", "value_type": T.UINT8, "value": 1}] * 2))
+    model = gs.open(io.BytesIO(data), check=False)
+    model.source.file.getbuffer()[16:24] = struct.pack("<Q", 1)
+    with pytest.raises(gs.GGUFError, match="has changed"):
+        model.faults()
+    model.source.file.getbuffer()[16:24] = struct.pack("<Q", 2)
+    model.source.file.getbuffer()[33:37] = struct.pack("<I", 99)
+    with pytest.raises(gs.GGUFError, match=r"^metadata_kv\[0\].value_type at byte 33: unknown type 99"):
+        list(model.trace("metadata_kv[0].value"))
+
+
+def test_errors_are_pickled_whole():
+    with pytest.raises(gs.CheckError) as caught:
+        gs.open(FAULTS["key-twice"][0])
+    clone = pickle.loads(pickle.dumps(caught.value))
+    assert (str(clone), clone.code, clone.offset) == (str(caught.value), "key-twice", 38)
+
+
+def test_raw_streams_stay_open_and_stand_at_the_end_of_what_was_read():
+    data = file_of({"a.b": 1})
+    raw = Sparing(data)
+    gs.structs("<", 3).preamble.parse_stream(raw)
+    assert not raw.closed
+    assert raw.seek(0, io.SEEK_CUR) == 8
+
+
+class Hesitant(io.RawIOBase):
+    """A raw file that takes at most 5 bytes at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.taken = b""
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.taken += bytes(data[:5])
+        return min(5, len(data))
+
+
+def test_raw_files_get_every_byte_that_is_built():
+    data = file_of({"a.b": "x" * 100})
+    raw = Hesitant()
+    gs.GGUF.build_stream(gs.GGUF.parse(data), raw)
+    assert raw.taken == data
+    assert not raw.closed
+
+
+def test_pipes_that_trickle(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(file_of({"general.architecture": "llama"}))
+    program = (
+        f"(head -c 4 {path}; sleep .1; tail -c +5 {path}) | {sys.executable} -m gguf_schema info /dev/stdin; "
+        f"(head -c 4 {path}; sleep .1; tail -c +5 {path}) | {sys.executable} -m gguf_schema info -"
+    )
+    run = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout.count("architecture: llama") == 2, run.stderr
+
+
+def test_closing_under_other_threads(tmp_path):
+    """Whoever comes too late is told that the file is closed, and nothing else."""
+    path = tmp_path / "model.gguf"
+    gs.write(path, {"a.b": 1}, {"t": np.ones(100, np.float32)})
+    wrong = []
+
+    def look(model):
+        try:
+            while True:
+                assert model.tensors["t"].data.sum() == 100
+                next(iter(model.trace("metadata_kv[0]")))
+        except gs.GGUFError as error:
+            if "closed" not in str(error):
+                wrong.append(error)
+        except BaseException as error:
+            wrong.append(error)
+
+    for _ in range(60):
+        for source in path, path.read_bytes():
+            model = gs.open(source)
+            threads = [threading.Thread(target=look, args=(model,)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            model.close()
+            for thread in threads:
+                thread.join()
+    assert not wrong
+
+
+def test_a_full_stderr_changes_no_status(tmp_path):
+    refused = tmp_path / "refused.gguf"
+    refused.write_bytes(FAULTS["key-twice"][0])
+    with open("/dev/full", "wb") as full:
+        for arguments, status in ((["info", "nofile"], 2), (["info", "--no-check", str(refused)], 0)):
+            command = [sys.executable, "-m", "gguf_schema", *arguments]
+            run = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, check=False)
+            assert run.returncode == status
+            assert bool(run.stdout) == (status == 0)
+
+
+def test_chains_broken_at_every_string_and_in_rows():
+    for texts in (
+        ["a", ""] * 3000,
+        (["a"] * 20 + [""] * 500 + ["a"] * 12) * 8,
+        ["b" * 256] * 2000,
+        ["", "x" * 300] * 500,
+    ):
+        read = strings(texts)
+        assert read.tolist() == texts
+        assert read.lengths.tolist() == list(map(len, texts))

@@ -5,8 +5,9 @@ They mean what construct's classes of the same name mean. What they add: only `G
 allocated; the parsed Containers hold no stream, so they can be copied and pickled.
 """
 
+import contextlib
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -38,15 +39,14 @@ class Guarded(construct.Construct):
         """
         if not stream.seekable():
             stream = io.BytesIO(stream.read())
-        elif isinstance(stream, io.RawIOBase):
-            stream = io.BufferedReader(stream)  # raw streams may give fewer bytes than they have
-        start = stream.tell()
-        end = stream.seek(0, io.SEEK_END)
-        stream.seek(start)
-        try:
-            return super().parse_stream(stream, stream_start=start, stream_end=end, **params)
-        except Exception as error:
-            raise _ours(error, ParseError) from error.__cause__
+        with _whole_reads(stream) as reader:
+            start = reader.tell()
+            end = reader.seek(0, io.SEEK_END)
+            reader.seek(start)
+            try:
+                return super().parse_stream(reader, stream_start=start, stream_end=end, **params)
+            except Exception as error:
+                raise _ours(error, ParseError) from error.__cause__
 
     def build_stream(self, obj: Any, stream: Sink, **params: Any) -> None:
         """Build into a stream.
@@ -54,10 +54,12 @@ class Guarded(construct.Construct):
         Raises:
             BuildError: A value is missing or does not fit; the path says which.
         """
-        try:
-            super().build_stream(obj, stream, stream_start=stream.tell() if stream.seekable() else 0, **params)
-        except Exception as error:
-            raise _ours(error, BuildError) from error.__cause__
+        with _whole_writes(stream) as writer:
+            start = writer.tell() if writer.seekable() else 0
+            try:
+                super().build_stream(obj, writer, stream_start=start, **params)
+            except Exception as error:
+                raise _ours(error, BuildError) from error.__cause__
 
     def sizeof(self, **params: Any) -> int:
         """The size in bytes.
@@ -69,6 +71,34 @@ class Guarded(construct.Construct):
             return int(super().sizeof(**params))
         except construct.ConstructError as error:
             raise GGUFError("has no fixed size") from error
+
+
+@contextlib.contextmanager
+def _whole_reads(stream: Stream) -> Iterator[Stream]:
+    """The stream; a raw one, which may give fewer bytes than it has, behind a buffer."""
+    if not isinstance(stream, io.RawIOBase):
+        yield stream
+        return
+    buffered = io.BufferedReader(stream)
+    try:
+        yield buffered
+    finally:
+        position = buffered.tell()
+        buffered.detach()  # else it would close the stream with itself
+        stream.seek(position)
+
+
+@contextlib.contextmanager
+def _whole_writes(stream: Sink) -> Iterator[Sink]:
+    """The stream; a raw one, which may take fewer bytes than it is given, behind a buffer."""
+    if not isinstance(stream, io.RawIOBase):
+        yield stream
+        return
+    buffered = io.BufferedWriter(stream)
+    try:
+        yield buffered
+    finally:
+        buffered.detach()  # writes what is left
 
 
 def _ours(error: Exception, kind: type[GGUFError]) -> GGUFError:

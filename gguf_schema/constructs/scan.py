@@ -22,6 +22,9 @@ BLOCK = 1 << 18
 WORTHWHILE = 64
 """Strings from which on guessing is faster than looking."""
 
+LONGEST_STRIDE = 1024
+"""Strings that are looked at in a row before the chain is tried again."""
+
 GROUP = 8
 """Bytes of a length that can be guessed; also of the groups in which places are collected, at most one in each."""
 
@@ -116,6 +119,7 @@ def _follow(
     """
     lasts = [*breaks.tolist(), len(places) - 1]
     found = 0
+    stride = 1
     while found < len(ends) and position <= places[-1]:
         first = int(np.searchsorted(places, position))
         if places[first] == position:
@@ -123,8 +127,11 @@ def _follow(
             more = min(last + 1 - first, len(ends) - found)
             more -= int(linked[first + more - 1] > len(data))
             ends[found : found + more] = linked[first : first + more]
+            stride = 1
         else:
-            more = _plain(data, prefix, position, ends[found : found + 1])
+            # Where one string breaks the chain, many may (empty ones stand in rows).
+            more = _plain(data, prefix, position, ends[found : found + stride])
+            stride = min(2 * stride, LONGEST_STRIDE)
         if not more:
             break
         found += more

@@ -111,9 +111,7 @@ class Strings(Sequence[str]):
         indices = np.arange(*slice(start, stop).indices(len(self)))
         indices = indices[self.lengths[indices] == len(text)]
         octets = np.frombuffer(self.wire, np.uint8)
-        for place, octet in enumerate(text):
-            if len(indices) <= FEW:
-                break
+        for place, octet in enumerate(text[:FEW]):
             indices = indices[octets[self.starts[indices] + place] == octet]
         for index in indices.tolist():
             if self.wire[self.starts[index] : self.ends[index]] == text:
@@ -159,8 +157,8 @@ class Strings(Sequence[str]):
 BLOCK = 1 << 17
 """Bytes decoded in one go; a longer string makes a block of its own."""
 
-FEW = 16
-"""Strings that are compared one by one."""
+FEW = 8
+"""Bytes by which strings are told apart before they are compared whole."""
 
 LARGEST_BYTE = 0xFF
 """Lengths up to this have one byte that is not zero."""
