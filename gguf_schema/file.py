@@ -1,5 +1,7 @@
 """Opening files: what `gguf_schema.open` returns, and the views of its parts."""
 
+import contextlib
+import gc
 import io
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -16,6 +18,18 @@ from .schema import sniff
 from .sources import Reader, Source, source_of
 from .values import MetadataKV, ValueType, plain_pairs
 from .walk import Enter, Node, trace
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Let Python's cycle collector rest: thousands of new containers without a cycle make it look at all of them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Metadata(Mapping[str, Any]):
@@ -217,14 +231,16 @@ class Model:
     @cached_property
     def metadata(self) -> Metadata:
         """The metadata pairs."""
-        return Metadata(plain_pairs(self._head.metadata_kv))
+        with no_collection():
+            return Metadata(plain_pairs(self._head.metadata_kv))
 
     @cached_property
     def tensors(self) -> Tensors:
         """The tensors."""
         infos = self._head.tensor_infos
         sized = zip(infos, sizes(infos, self._known_sizes), strict=True)
-        return Tensors([Tensor(info, size, self) for info, size in sized])
+        with no_collection():
+            return Tensors([Tensor(info, size, self) for info, size in sized])
 
     def _findings(self) -> Iterator[Finding]:
         """The faults for which `open` refuses a file, not yet placed."""
@@ -300,7 +316,8 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> 
     """
     opened = source_of(source, _refuse_early)
     try:
-        return Model(opened, check, max_nesting)
+        with no_collection():
+            return Model(opened, check, max_nesting)
     except BaseException:
         opened.close()
         raise

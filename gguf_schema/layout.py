@@ -91,13 +91,27 @@ NAMES = {int(type): type.name for type in GGMLQuantizationType}
 
 def known_sizes(tensor_infos: Sequence[Fields]) -> list[int | None]:
     """The bytes of each tensor's data; None where type and dimensions do not tell."""
-    result = []
+    sizes = block_sizes()
+    known: list[int | None] = []
     for info in tensor_infos:
+        dimensions = info["dimensions"]
         try:
-            result.append(n_bytes(info["type"], info["dimensions"]))
-        except GGUFError:
-            result.append(None)
-    return result
+            block_size, type_size = sizes[info["type"]]
+            if dimensions[0] % block_size or len(dimensions) > MAX_DIMENSIONS:
+                known.append(None)
+            else:
+                known.append(math.prod(dimensions) // block_size * type_size)
+        except (IndexError, KeyError):
+            known.append(_known_size(info))
+    return known
+
+
+def _known_size(info: Fields) -> int | None:
+    """The size of a tensor without dimensions, or of a type without a block."""
+    try:
+        return n_bytes(info["type"], info["dimensions"])
+    except GGUFError:
+        return None
 
 
 def sizes(tensor_infos: Sequence[Fields], known: list[int | None]) -> list[int | None]:
@@ -158,7 +172,7 @@ class Placed(Guarded, construct.Adapter):
         if any(info.get("offset") is not None for info in obj):
             raise BuildError("some tensors have an offset and some do not: give all of them or none")
         try:
-            sizes = [_known_size(index, info) for index, info in enumerate(obj)]
+            sizes = [_placeable_size(index, info) for index, info in enumerate(obj)]
         except (KeyError, TypeError):
             # Something is no tensor info. Whoever builds it says best what it lacks.
             self.subcon._build([{**info, "offset": 0} for info in obj], io.BytesIO(), context, path)
@@ -167,7 +181,7 @@ class Placed(Guarded, construct.Adapter):
         return [{**info, "offset": offset} for info, offset in zip(obj, offsets, strict=True)]
 
 
-def _known_size(index: int, info: Fields) -> int:
+def _placeable_size(index: int, info: Fields) -> int:
     """The bytes of a tensor that is to be placed.
 
     Raises:

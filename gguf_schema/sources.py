@@ -210,7 +210,11 @@ class Reader:
         size = left if size < 0 else min(size, left)
         start = self.position - self.window_start
         if start < 0 or start + size > len(self.window):
-            self.window = self.source.read_at(self.position, max(size, self.fetch))
+            # A piece that is large anyway is read again, rather than copied.
+            kept = self.window[start:] if start >= 0 and size <= self.fetch else b""
+            position = self.position + len(kept)
+            fetched = self.source.read_at(position, max(size - len(kept), self.fetch))
+            self.window = kept + fetched if kept else fetched
             self.window_start = self.position
             self.fetch = min(2 * self.fetch, LARGEST_READ)
             start = 0

@@ -56,10 +56,11 @@ class MetadataKV(NamedTuple):
 
 def plain_pairs(pairs: Iterable[Mapping[str, Any]]) -> list[MetadataKV]:
     """The plain form of parsed metadata pairs."""
+    new = tuple.__new__  # what MetadataKV(…) comes to, by way of a Python function
     return [
-        MetadataKV(pair["key"], *_plain_array(pair["value"]))
+        new(MetadataKV, (pair["key"], *_plain_array(pair["value"])))
         if pair["value_type"] is ARRAY
-        else MetadataKV(pair["key"], pair["value_type"], pair["value"])
+        else new(MetadataKV, (pair["key"], pair["value_type"], pair["value"]))
         for pair in pairs
     ]
 

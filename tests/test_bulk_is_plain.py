@@ -6,10 +6,23 @@ import struct
 import construct
 import numpy as np
 import pytest
+from construct import this
 from hypothesis import given, settings
 
 import gguf_schema as gs
-from gguf_schema.constructs import Strings, records
+from gguf_schema.constructs import (
+    Array,
+    Bool,
+    Bytes,
+    Float,
+    Integer,
+    RecordArray,
+    Strings,
+    Struct,
+    Switch,
+    field,
+    records,
+)
 from gguf_schema.demo import demo_model
 
 from .plain import plain_schema
@@ -26,10 +39,11 @@ def simple(value):
     if isinstance(value, np.ndarray):
         return simple(exact(value))
     if isinstance(value, list | Strings):
-        return [simple(item) for item in value]
+        # An array of bools of which one is neither 0 nor 1 is an array of numbers, in numpy.
+        return [simple(int(item) if isinstance(item, bool) else item) for item in value]
     if isinstance(value, float):
         return struct.pack("<d", value)
-    return value
+    return type(value), value
 
 
 def exact(array):
@@ -117,7 +131,7 @@ def test_bytes_changed_at_random(order, version):
 @given(files())
 def test_generated_files(obj):
     values = assert_same_outcomes(gs.GGUF.build(obj))[0]
-    assert values["metadata_kv_count"] == len(obj["metadata_kv"])
+    assert values["metadata_kv_count"] == (int, len(obj["metadata_kv"]))
 
 
 @pytest.mark.parametrize("window", [1, 40, 200])
@@ -147,11 +161,94 @@ def test_records_are_ordinary_containers():
     assert gs.open(gs.GGUF.build(parsed)).metadata["general.architecture"] == "changed"
 
 
+def test_strings_whose_lengths_lie():
+    """More of them than the guess needs, a byte of a length changed, the top one too; all layouts."""
+    rng = random.Random(11)
+    for order, version in (("<", 3), ("<", 3), ("<", 1), (">", 3)):
+        for _ in range(60):
+            texts = [rng.randbytes(rng.choice([0, 1, 5, 5, 5, 20, 255, 256])) for _ in range(rng.randrange(64, 200))]
+            value = {"type": T.STRING, "array": texts}
+            pair = {"key": "k", "value_type": T.ARRAY, "value": value}
+            data = bytearray(
+                gs.GGUF.build({"order": order, "version": version, "metadata_kv": [pair], "tensor_infos": []})
+            )
+            assert_same_outcomes(bytes(data))
+            width = 4 if version == 1 else 8
+            end = len(data)
+            for text in reversed(texts[rng.randrange(len(texts)) :]):
+                end -= len(text) + width
+            data[end + rng.randrange(width)] = rng.choice([0, 1, 2, 128, 255])
+            assert_same_outcomes(bytes(data))
+
+
+@pytest.mark.parametrize("value_type", [t for t in T if t.name[:3] in ("INT", "UIN")])
+def test_the_bounds_of_integers(value_type):
+    number = gs.structs("<", 3).numbers[value_type]
+    bounds = np.iinfo(f"{'u' if number.fmtstr[1].isupper() else 'i'}{number.length}")
+    for value, fits in ((bounds.min, True), (bounds.max, True), (bounds.min - 1, False), (bounds.max + 1, False)):
+        items = [0, int(value)] if abs(value) < 2**63 else [int(value)]
+        for array in (items, *([np.array(items)] if np.array(items).dtype.kind in "iu" else [])):
+            pair = {"key": "k", "value_type": T.ARRAY, "value": {"type": value_type, "array": array}}
+            obj = {"metadata_kv": [pair], "tensor_infos": []}
+            if fits:
+                assert gs.GGUF.parse(gs.GGUF.build(obj)).metadata_kv[0].value.array.tolist() == items
+            else:
+                with pytest.raises(gs.BuildError, match="does not fit"):
+                    gs.GGUF.build(obj)
+
+
+def test_strings_are_equal_only_if_their_texts_are():
+    def strings(texts, order="<", version=3):
+        value = {"type": T.STRING, "array": texts}
+        pair = {"key": "k", "value_type": T.ARRAY, "value": value}
+        obj = {"order": order, "version": version, "metadata_kv": [pair], "tensor_infos": []}
+        return gs.GGUF.parse(gs.GGUF.build(obj)).metadata_kv[0].value.array
+
+    same = [strings(["ab", "", "é"], order, version) for order in "<>" for version in (1, 2, 3)]
+    for one in same:
+        assert all(one == other for other in same)
+        for unlike in (["ab", "", "è"], ["ab", "é", ""], ["ab", ""], ["a", "b", "é"], ["abc", "d"]):
+            assert one != unlike
+            assert all(one != strings(unlike, order, version) for order in "<>" for version in (1, 3))
+    assert "\udcc3\udca9" not in same[0]
+    assert next(iter(same[0])) == "ab"
+    with pytest.raises(ValueError, match="read-only"):
+        same[0].ends[0] = 99
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"position": Integer("<", "B"), "class": Integer("<", "L"), "records": Integer("<", "H")},
+        {"a": Integer("<", "H"), "b": Integer(">", "H")},
+        {"a": Float("<", "f")},
+        {"a": Bool(Integer("<", "B"))},
+        {"a": Integer("<", "B"), "b": Array(this.a, Float("<", "f"))},
+        {"a": Integer("<", "B"), "b": Bytes(this.a)},
+        {"a": Integer("<", "B"), "b": Switch(this.a, {0: Integer("<", "H"), 1: Float("<", "f"), 2: Bytes(3)})},
+    ],
+    ids=map(str, range(7)),
+)
+def test_records_of_any_struct(fields):
+    """Whatever a Struct has, its records are read as the Struct reads them."""
+    plain = Array(20, Struct(*[field(name, con) for name, con in fields.items()]))
+    rng = random.Random(3)
+    for _ in range(200):
+        data = bytes(rng.choice([0, 0, 1, 1, 2, 127, 160, 192, 255]) for _ in range(rng.randrange(400)))
+        outcomes = []
+        for con in plain, RecordArray(plain):
+            try:
+                outcomes.append(simple(con.parse(data)))
+            except gs.GGUFError as error:
+                outcomes.append((type(error), str(error)))
+        assert outcomes[0] == outcomes[1]
+
+
 def test_generated_source_can_be_read():
     """The function for tensor infos, as a person would write it."""
     infos = next(child for child in gs.structs("<", 3).head.subcons if child.name == "tensor_infos")
     source = infos.subcon.subcon.source
     assert source.startswith("def read_records(buffer, most, records):\n")
     assert len(source.splitlines()) < 30
-    for name in ["name", "n_dimensions", "dimensions", "type", "offset"]:
-        assert f"{name!r}: {name}" in source
+    for name in ("name", "n_dimensions", "dimensions", "type", "offset"):
+        assert f"{name!r}: {name}_" in source

@@ -21,7 +21,7 @@ class Number(Guarded, construct.FormatField):
         self.packer = struct.Struct(self.fmtstr)
 
 
-def read(stream: Stream, size: int) -> bytes:
+def read_number(stream: Stream, size: int) -> bytes:
     """Read a number's bytes.
 
     Raises:
@@ -40,7 +40,7 @@ class Integer(Number):
     """
 
     def _parse(self, stream: Stream, context: Context, path: str) -> int:
-        number: int = self.packer.unpack(read(stream, self.length))[0]
+        number: int = self.packer.unpack(read_number(stream, self.length))[0]
         return number
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> int:
@@ -66,7 +66,7 @@ class Float(Number):
     """
 
     def _parse(self, stream: Stream, context: Context, path: str) -> float:
-        data = read(stream, self.length)
+        data = read_number(stream, self.length)
         value: float = self.packer.unpack(data)[0]
         if value != value:
             integer, mantissa = _FLOATS[self.fmtstr[1]]

@@ -154,7 +154,7 @@ def _plain(
     while len(found) < len(ends) and position < stop:
         text = position + size
         position = text + int.from_bytes(data[position:text], order)
-        if position > len(data) or text > len(data):
+        if position > len(data):
             break
         found.append(position)
     ends[: len(found)] = found

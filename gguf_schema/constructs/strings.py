@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -10,6 +12,16 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+DECODED = 1 << 17
+"""Bytes decoded in one go; a longer string makes a block of its own."""
+
+FEW = 8
+"""Bytes by which strings are told apart before they are compared whole."""
+
+LARGEST_BYTE = 0xFF
+"""Lengths up to this have one byte that is not zero."""
 
 
 class Strings(Sequence[str]):
@@ -27,6 +39,7 @@ class Strings(Sequence[str]):
         self._pieces = pieces
         self.prefix = prefix
         self.ends = ends
+        self.ends.flags.writeable = False
 
     @classmethod
     def of(cls, texts: Iterable[bytes], prefix: np.dtype[Any]) -> Strings:
@@ -70,15 +83,7 @@ class Strings(Sequence[str]):
 
     def tolist(self) -> list[str]:
         """All strings, decoded at once."""
-        texts: list[str] = []
-        first = 0
-        while first < len(self):
-            # In blocks: memory that is used again costs no page faults.
-            begin = int(self.starts[first]) - self.prefix.itemsize
-            last = max(first + 1, int(np.searchsorted(self.ends, begin + BLOCK)))
-            texts += self._decoded(first, last)
-            first = last
-        return texts
+        return list(self)
 
     def _decoded(self, first: int, last: int) -> list[str]:
         """The strings from index `first` up to `last`."""
@@ -104,10 +109,11 @@ class Strings(Sequence[str]):
         Raises:
             ValueError: There is none.
         """
-        try:
+        text = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
+        with contextlib.suppress(AttributeError, UnicodeEncodeError):
             text = value.encode("utf-8", "surrogateescape")
-        except (AttributeError, UnicodeEncodeError):
-            raise ValueError(f"{value!r} is not in the array") from None
+        if str(text, "utf-8", "surrogateescape") != value:  # no bytes are read as it
+            raise ValueError(f"{value!r} is not in the array")
         indices = np.arange(*slice(start, stop).indices(len(self)))
         indices = indices[self.lengths[indices] == len(text)]
         octets = np.frombuffer(self.wire, np.uint8)
@@ -134,11 +140,21 @@ class Strings(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+            first, last, step = index.indices(len(self))
+            return list(self._range(first, last)) if step == 1 else [self[i] for i in range(first, last, step)]
+        index = operator.index(index)
         return str(self.wire[self.starts[index] : self.ends[index]], "utf-8", "surrogateescape")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.tolist())
+        return self._range(0, len(self))
+
+    def _range(self, first: int, last: int) -> Iterator[str]:
+        """The strings from index `first` up to `last`, decoded in blocks: memory used again costs no page faults."""
+        while first < last:
+            begin = int(self.starts[first]) - self.prefix.itemsize
+            stop = min(last, max(first + 1, int(np.searchsorted(self.ends, begin + DECODED))))
+            yield from self._decoded(first, stop)
+            first = stop
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Strings) and other.prefix == self.prefix:
@@ -152,13 +168,3 @@ class Strings(Sequence[str]):
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self[:3]))
         return f"<Strings: {len(self)} of {shown}{', …' if len(self) > 3 else ''}>"
-
-
-BLOCK = 1 << 17
-"""Bytes decoded in one go; a longer string makes a block of its own."""
-
-FEW = 8
-"""Bytes by which strings are told apart before they are compared whole."""
-
-LARGEST_BYTE = 0xFF
-"""Lengths up to this have one byte that is not zero."""

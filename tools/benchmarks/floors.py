@@ -1,5 +1,7 @@
 """Floors: what a hand-written reader of just these files would do, with the same values and the same refusals."""
 
+import math
+import mmap
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,6 @@ from gguf_schema.policy import SURELY_COUNTABLE
 from .measure import Run
 
 T = gs.GGUFValueType
-Q = gs.GGMLQuantizationType
 
 
 def floor_text(model: gs.Model) -> Run:
@@ -26,81 +27,88 @@ def floor_text(model: gs.Model) -> Run:
 
 
 def floor_records(path: Path) -> Run:
-    """A loop over scalar pairs and tensor infos that makes the same values and the same refusals as `open`."""
-    scalars: dict[int, struct.Struct] = {
-        type: struct.Struct(number.fmtstr) for type, number in gs.structs().numbers.items() if type != T.BOOL
+    """A loop over scalar pairs and tensor infos that makes the same values and the same refusals as `open`.
+
+    It maps the file, as one would who need not fear that it shrinks meanwhile.
+    """
+    numbers = {type: number for type, number in gs.structs().numbers.items() if type != T.BOOL}
+    scalars = {
+        int(type): (type, struct.Struct(number.fmtstr).unpack_from, number.length) for type, number in numbers.items()
     }
-    types = {int(type): type for type in Q}
-    value_types = {int(type): type for type in T}
-    sizes = {type: (con.block_size, con.type_size) for type, con in blocks("<").items()}
-    header, u64, u32, info = struct.Struct("<4sIQQ"), struct.Struct("<Q"), struct.Struct("<I"), struct.Struct("<IQ")
-    dimension = {n: struct.Struct(f"<{n}Q") for n in range(9)}
+    types = {int(type): (type, con.block_size, con.type_size) for type, con in blocks("<").items()}
+    read_header, read_u64 = struct.Struct("<4sIQQ").unpack_from, struct.Struct("<Q").unpack_from
+    read_u32, read_info = struct.Struct("<I").unpack_from, struct.Struct("<IQ").unpack_from
+    read_dimensions = [struct.Struct(f"<{n}Q").unpack_from for n in range(9)]
+    string = T.STRING
 
     def run() -> int:
         total = 0
-        data = path.read_bytes() if path.stat().st_size < 1 << 22 else path.open("rb").read(1 << 22)
-        size = path.stat().st_size
-        magic, version, tensor_count, kv_count = header.unpack_from(data)
+        with path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        end = len(data)
+        magic, version, tensor_count, kv_count = read_header(data)
         assert magic == b"GGUF"
         assert version == 3
-        position = header.size
-        keys: dict[str, Any] = {}
-        alignment = 32
+        position = 24
+        pairs: dict[str, Any] = {}
         for _ in range(kv_count):
-            (length,) = u64.unpack_from(data, position)
+            (length,) = read_u64(data, position)
             position += 8 + length
-            assert position <= len(data)
+            if position > end:
+                raise ValueError
             key = str(data[position - length : position], "utf-8", "surrogateescape")
-            assert key
-            assert key not in keys
-            value_type = value_types[u32.unpack_from(data, position)[0]]
+            (type,) = read_u32(data, position)
             position += 4
             value: Any
-            if value_type == 8:
-                (length,) = u64.unpack_from(data, position)
+            if type == 8:
+                type = string
+                (length,) = read_u64(data, position)
                 position += 8 + length
-                assert position <= len(data)
+                if position > end:
+                    raise ValueError
                 value = str(data[position - length : position], "utf-8", "surrogateescape")
             else:
-                number = scalars[value_type]
-                (value,) = number.unpack_from(data, position)
-                position += number.size
-            keys[key] = (key, value_type, value)
-            total ^= hash((key, value_type, value))
-        if "general.alignment" in keys:
-            _, value_type, alignment = keys["general.alignment"]
-            assert value_type == 4
-            assert alignment > 0
-            assert alignment & (alignment - 1) == 0 or alignment % 8 == 0
+                type, read, width = scalars[type]
+                (value,) = read(data, position)
+                position += width
+            if not key or key in pairs:
+                raise ValueError
+            pairs[key] = (type, value)
+            total ^= hash((key, type, value))
+        alignment = 32
+        if "general.alignment" in pairs:
+            type, alignment = pairs["general.alignment"]
+            if type != 4 or alignment < 1 or (alignment & (alignment - 1) and alignment % 8):
+                raise ValueError
         tensors: dict[str, Any] = {}
         last = 0
         for _ in range(tensor_count):
-            (length,) = u64.unpack_from(data, position)
+            (length,) = read_u64(data, position)
             position += 8 + length
-            assert position <= len(data)
+            if position > end:
+                raise ValueError
             name = str(data[position - length : position], "utf-8", "surrogateescape")
-            assert name not in tensors
-            (n_dimensions,) = u32.unpack_from(data, position)
-            position += 4
-            dimensions = dimension[n_dimensions].unpack_from(data, position)
-            position += 8 * n_dimensions
-            type, offset = info.unpack_from(data, position)
+            (n_dimensions,) = read_u32(data, position)
+            dimensions = read_dimensions[n_dimensions](data, position + 4)
+            position += 4 + 8 * n_dimensions
+            type, offset = read_info(data, position)
             position += 12
-            type = types[type]
-            block_size, type_size = sizes[type]
-            n_elements = 1
-            for one in dimensions:
-                assert one < 1 << 63
-                n_elements *= one
-            assert n_elements < 1 << 63
-            assert dimensions[0] % block_size == 0
-            n_bytes = n_elements // block_size * type_size
-            assert n_bytes <= SURELY_COUNTABLE
-            assert offset % alignment == 0
-            last = max(last, offset + n_bytes)
-            tensors[name] = (name, type, dimensions, offset, n_bytes)
+            type, block_size, type_size = types[type]
+            n_bytes = math.prod(dimensions) // block_size * type_size
+            if (
+                name in tensors
+                or dimensions[0] % block_size
+                or not 0 < n_bytes <= SURELY_COUNTABLE
+                or offset % alignment
+            ):
+                raise ValueError
+            if offset + n_bytes > last:
+                last = offset + n_bytes
+            tensors[name] = (type, dimensions, offset, n_bytes)
             total ^= hash((name, type, dimensions, offset))
-        assert not tensors or align_up(position, alignment) + last <= size
+        if tensors and align_up(position, alignment) + last > end:
+            raise ValueError
+        data.close()
         return total
 
     return run

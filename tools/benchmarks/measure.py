@@ -1,6 +1,7 @@
 """Times side by side, in one process, in turn."""
 
 import gc
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -26,9 +27,10 @@ def compare(title: str, ours: Run, rounds: int, **others: Run) -> None:
     limits = dict.fromkeys(contenders, rounds)
     times: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
+    order = random.Random(0)
     for number in range(rounds):
-        # Each starts in turn: what ran before leaves the memory in another state.
-        for name in names[number % len(names) :] + names[: number % len(names)]:
+        order.shuffle(names)  # what ran before leaves the memory in another state
+        for name in names:
             if number < limits[name]:
                 times[name].append(seconds(contenders[name]))
                 if times[name][0] > SLOW_SECONDS:
