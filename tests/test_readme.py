@@ -1,0 +1,55 @@
+"""The README's own examples and options, as they stand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import gguf_schema as gs
+from gguf_schema.cli import main
+from gguf_schema.demo import demo_model
+
+README = Path(__file__).parents[1] / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+def test_examples_run_in_order(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in "model.gguf", "llama.gguf":
+        Path(name).write_bytes(demo_model())
+    names = {}
+    assert len(BLOCKS) == 5
+    for block in BLOCKS:
+        source = re.sub(r'(?<!\.)open\("new.gguf", "rb"\).read\(\)', 'Path("new.gguf").read_bytes()', block)
+        exec(compile(source, str(README), "exec"), names | {"Path": Path}, names)
+    assert "general.architecture llama [64]" in capsys.readouterr().out
+    assert Path("copy.gguf").read_bytes() == Path("new.gguf").read_bytes()
+    with gs.open("changed.gguf") as model:
+        assert model.metadata["llama.context_length"] == 4096
+        assert model.metadata.type("llama.context_length") is gs.GGUFValueType.UINT32
+    assert gs.open(names["changed"]).metadata["general.architecture"] == "qwen2"
+
+
+def test_the_error_that_is_shown():
+    data = gs.GGUF.build(
+        {"metadata_kv": [{"key": "general.architecture", "value_type": 8, "value": "llama"}] * 2, "tensor_infos": []}
+    )
+    broken = data[:69] + b"\xff" * 8 + data[77 : 77 + 6]
+    with pytest.raises(gs.TruncatedError) as caught:
+        gs.open(broken)
+    assert str(caught.value) in TEXT
+
+
+def test_commands_that_are_named_exist(tmp_path, capsys):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(demo_model())
+    named = re.findall(r"^- `gguf-schema (\w+) \[?FILE\]?`(.*?)(?=^- |\n\n)", TEXT, re.MULTILINE | re.DOTALL)
+    assert [command for command, _ in named] == ["info", "dump", "map"]
+    values = {"N": "1", "OFFSET": "4", "PATH": "version"}
+    for command, text in named:
+        options = re.findall(r"`(--[a-z-]+)(?: ([A-Z]+))?`", text)
+        assert options
+        for option, value in options:
+            assert main([command, option, *([values[value]] if value else []), str(path)]) == 0
+            assert capsys.readouterr().out
