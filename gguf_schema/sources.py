@@ -210,11 +210,8 @@ class Reader:
         size = left if size < 0 else min(size, left)
         start = self.position - self.window_start
         if start < 0 or start + size > len(self.window):
-            # A piece that is large anyway is read again, rather than copied.
-            kept = self.window[start:] if start >= 0 and size <= self.fetch else b""
-            position = self.position + len(kept)
-            fetched = self.source.read_at(position, max(size - len(kept), self.fetch))
-            self.window = kept + fetched if kept else fetched
+            # What is held of it is read again: cheaper than putting large pieces together.
+            self.window = self.source.read_at(self.position, max(size, self.fetch))
             self.window_start = self.position
             self.fetch = min(2 * self.fetch, LARGEST_READ)
             start = 0

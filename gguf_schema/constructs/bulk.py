@@ -18,8 +18,8 @@ from .numbers import Bool
 from .scan import string_ends
 from .strings import Strings
 
-LIKELY_SIZE = 20
-"""Bytes that a string of a vocabulary takes, its length included. So much is read at once for each that is wanted."""
+LIKELY_SIZE = 24
+"""Bytes read at once for each string that is wanted: a little more than those of a vocabulary take."""
 
 LARGEST_WINDOW = 1 << 20
 """The most bytes that StringArray reads at once."""
@@ -104,7 +104,7 @@ class StringArray(Guarded, construct.Subconstruct):
         left = bytes_left(stream, context)
         prefix = dtype(self.prefix)
         pieces: list[bytes | memoryview] = []
-        ends = np.empty(count, np.int64)
+        ends = np.empty(count, np.int32 if left <= np.iinfo(np.int32).max else np.int64)
         found = position = 0
         window = min(count * LIKELY_SIZE, LARGEST_WINDOW)
         while found < count:

@@ -9,6 +9,7 @@ plain way.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,7 +34,21 @@ PLACE_SHIFT = np.uint64(56)
 """A byte of value 1 in a group, times PLACE, has its index in the highest byte."""
 
 
-def string_ends(data: bytes, prefix: np.dtype[Any], ends: NDArray[np.int64]) -> int:
+_kept = threading.local()
+
+
+def workspace() -> NDArray[np.bool_]:
+    """Room for what comes in between: three arrays of the size of a block, made once in a thread.
+
+    Large pieces of memory that come and go cost a page fault for every 4 KiB, each time.
+    """
+    if not hasattr(_kept, "work") or _kept.work.shape[1] != BLOCK:
+        _kept.work = np.empty((3, BLOCK), np.bool_)
+    work: NDArray[np.bool_] = _kept.work
+    return work
+
+
+def string_ends(data: bytes, prefix: np.dtype[Any], ends: NDArray[Any]) -> int:
     """Find the ends of the strings that begin at the start of `data`.
 
     Args:
@@ -46,12 +61,10 @@ def string_ends(data: bytes, prefix: np.dtype[Any], ends: NDArray[np.int64]) -> 
     """
     octets = np.frombuffer(data, np.uint8)
     is_guessed = prefix == np.dtype("<u8") and len(ends) >= WORTHWHILE
-    # Made once: large arrays that come and go cost a page fault for every 4 KiB.
-    work = np.empty((3, min(BLOCK, len(data)) if is_guessed else 0), np.bool_)
     found = position = 0
     while found < len(ends) and position < len(data):
         if is_guessed:
-            more = _guess(data, octets, prefix, position, ends[found:], work)
+            more = _guess(data, octets, prefix, position, ends[found:])
         else:
             more = _plain(data, prefix, position, ends[found:])
         if not more:
@@ -61,19 +74,9 @@ def string_ends(data: bytes, prefix: np.dtype[Any], ends: NDArray[np.int64]) -> 
     return found
 
 
-def _guess(
-    data: bytes,
-    octets: NDArray[np.uint8],
-    prefix: np.dtype[Any],
-    start: int,
-    ends: NDArray[np.int64],
-    work: NDArray[np.bool_],
-) -> int:
-    """Find the ends of strings that begin in the block at `start`, where one begins.
-
-    Args:
-        work: Three arrays of the size of a block, for what comes in between.
-    """
+def _guess(data: bytes, octets: NDArray[np.uint8], prefix: np.dtype[Any], start: int, ends: NDArray[Any]) -> int:
+    """Find the ends of strings that begin in the block at `start`, where one begins."""
+    work = workspace()
     size = min(BLOCK, len(data) - start)
     length = (size - GROUP) // GROUP * GROUP
     if length <= 0:
@@ -105,7 +108,7 @@ def _follow(
     data: bytes,
     prefix: np.dtype[Any],
     position: int,
-    ends: NDArray[np.int64],
+    ends: NDArray[Any],
     places: NDArray[np.int64],
     linked: NDArray[np.int64],
     breaks: NDArray[np.int64],
@@ -143,7 +146,7 @@ def _plain(
     data: bytes,
     prefix: np.dtype[Any],
     position: int,
-    ends: NDArray[np.int64],
+    ends: NDArray[Any],
     stop: int | None = None,
 ) -> int:
     """Find the ends of strings that begin before `stop`, one after the other."""

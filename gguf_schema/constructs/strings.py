@@ -6,6 +6,7 @@ import contextlib
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -32,10 +33,10 @@ class Strings(Sequence[str]):
     Args:
         pieces: All strings with their lengths, back to back, in pieces that need not end where a string does.
         prefix: The numpy dtype of a length: its size and its byte order.
-        ends: End of each string in the pieces put together, int64, ascending.
+        ends: End of each string in the pieces put together, ascending, int32 or int64.
     """
 
-    def __init__(self, pieces: Sequence[bytes | memoryview], prefix: np.dtype[Any], ends: NDArray[np.int64]) -> None:
+    def __init__(self, pieces: Sequence[bytes | memoryview], prefix: np.dtype[Any], ends: NDArray[Any]) -> None:
         self._pieces = pieces
         self.prefix = prefix
         self.ends = ends
@@ -62,18 +63,18 @@ class Strings(Sequence[str]):
         return wire
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """Start of each string's bytes in `wire`, int64."""
-        starts = np.empty(len(self.ends), np.int64)
+    def starts(self) -> NDArray[Any]:
+        """Start of each string's bytes in `wire`, of the dtype of `ends`."""
+        starts = np.empty_like(self.ends)
         starts[:1] = 0
         starts[1:] = self.ends[:-1]
         starts += self.prefix.itemsize
         return starts
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The length of each string in bytes, int64."""
-        lengths: NDArray[np.int64] = self.ends - self.starts
+    def lengths(self) -> NDArray[Any]:
+        """The length of each string in bytes, of the dtype of `ends`."""
+        lengths: NDArray[Any] = self.ends - self.starts
         return lengths
 
     def raw(self) -> Iterator[bytes]:
@@ -149,11 +150,15 @@ class Strings(Sequence[str]):
         return self._range(0, len(self))
 
     def _range(self, first: int, last: int) -> Iterator[str]:
-        """The strings from index `first` up to `last`, decoded in blocks: memory used again costs no page faults."""
+        """The strings from index `first` up to `last`."""
+        return chain.from_iterable(self._blocks(first, last))
+
+    def _blocks(self, first: int, last: int) -> Iterator[list[str]]:
+        """The same in blocks: memory that is used again costs no page faults."""
         while first < last:
             begin = int(self.starts[first]) - self.prefix.itemsize
             stop = min(last, max(first + 1, int(np.searchsorted(self.ends, begin + DECODED))))
-            yield from self._decoded(first, stop)
+            yield self._decoded(first, stop)
             first = stop
 
     def __eq__(self, other: object) -> bool:
