@@ -91,7 +91,7 @@ NAMES = {int(type): type.name for type in GGMLQuantizationType}
 
 def known_sizes(tensor_infos: Sequence[Fields]) -> list[int | None]:
     """The bytes of each tensor's data; None where type and dimensions do not tell."""
-    sizes = block_sizes()
+    sizes = block_sizes() if tensor_infos else {}  # making the blocks takes longer than opening a file without tensors
     known: list[int | None] = []
     for info in tensor_infos:
         dimensions = info["dimensions"]
