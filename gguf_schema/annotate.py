@@ -13,7 +13,7 @@ import numpy as np
 from .constructs import Strings
 from .enums import NamedInt
 from .file import Model
-from .layout import align_up, type_name
+from .layout import data_size, type_name
 from .schema import ORDER_NAMES
 from .terminal import printable
 from .values import to_json
@@ -129,11 +129,9 @@ def _data(model: Model) -> Iterator[Entry]:
             yield Entry(path, start, end, "bytes", f"{end - start} bytes", doc, is_leaf)
 
     tensors = model.tensors.infos
-    ends = [tensor.offset + tensor.n_bytes for tensor in tensors if tensor.n_bytes is not None]
     start = cursor = min(model.data_offset, model.size)
-    end = min(start + align_up(max(ends, default=0), model.alignment), model.size)
-    if len(ends) < len(tensors):
-        end = model.size  # a last tensor of unknown size takes all that is left
+    size = data_size(((tensor.offset, tensor.n_bytes) for tensor in tensors), model.alignment)
+    end = model.size if size is None else min(start + size, model.size)
     yield from run("padding", model.infos_end, start, docs["padding"])
     yield from run("tensor_data", start, end, docs["tensor_data"], is_leaf=not tensors)
     path = "tensor_data"

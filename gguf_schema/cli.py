@@ -49,22 +49,17 @@ def map(args: argparse.Namespace) -> str:
     from . import annotate
 
     with _model(args) as model:
-        mapped = annotate.entries(model, annotate.everything if args.all else annotate.short)
         if args.at is not None:
-            mapped = annotate.at(model, args.at)
-            _found(mapped, f"the file has no byte {args.at}: it ends at byte {model.size}")
-        if args.where is not None:
-            mapped = annotate.where(model, args.where)
-            _found(mapped, f"the file has no field {args.where}")
+            mapped, wanted = annotate.at(model, args.at), f"byte {args.at}: it ends at byte {model.size}"
+        elif args.where is not None:
+            mapped, wanted = annotate.where(model, args.where), f"field {args.where}"
+        else:
+            mapped, wanted = annotate.entries(model, annotate.everything if args.all else annotate.short), "bytes"
+        if not mapped:
+            raise GGUFError(f"the file has no {wanted}")
         if args.json:
             return annotate.map_json(model, mapped)
         return annotate.map_text(model, mapped, depth=args.depth, with_hex=args.hex)
-
-
-def _found(entries: list[Any], problem: str) -> None:
-    """Refuse an answer without entries."""
-    if not entries:
-        raise GGUFError(problem)
 
 
 def _model(args: argparse.Namespace) -> Model:

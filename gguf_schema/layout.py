@@ -5,7 +5,7 @@ Arithmetic on parsed fields, in Python ints that cannot wrap, and the constructs
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -69,15 +69,15 @@ def n_bytes(type: int, dimensions: Sequence[int]) -> int | None:
     Raises:
         GGUFError: The first dimension is no multiple of the block size, or there are too many dimensions.
     """
-    sizes = block_sizes().get(type)
-    if sizes is None:
-        return None
-    block_size, type_size = sizes
+    (size,) = known_sizes([{"type": type, "dimensions": dimensions}])
+    if size is not None or type not in block_sizes():
+        return size
+    block_size, _ = block_sizes()[type]
     row = dimensions[0] if dimensions else 1
     if row % block_size:
         problem = f"{row} is no multiple of {block_size}, the block size of {type_name(type)}"
         raise GGUFError(problem, "dimensions[0]" if dimensions else "n_dimensions")
-    return n_elements(dimensions) // block_size * type_size
+    return n_elements(dimensions)  # raises: there are too many dimensions
 
 
 def type_name(type: int) -> str:
@@ -91,27 +91,16 @@ NAMES = {int(type): type.name for type in GGMLQuantizationType}
 
 def known_sizes(tensor_infos: Sequence[Fields]) -> list[int | None]:
     """The bytes of each tensor's data; None where type and dimensions do not tell."""
-    sizes = block_sizes() if tensor_infos else {}  # making the blocks takes longer than opening a file without tensors
+    blocks = block_sizes() if tensor_infos else {}  # making them takes longer than opening a file without tensors
     known: list[int | None] = []
     for info in tensor_infos:
         dimensions = info["dimensions"]
-        try:
-            block_size, type_size = sizes[info["type"]]
-            if dimensions[0] % block_size or len(dimensions) > MAX_DIMENSIONS:
-                known.append(None)
-            else:
-                known.append(math.prod(dimensions) // block_size * type_size)
-        except (IndexError, KeyError):
-            known.append(_known_size(info))
+        sizes = blocks.get(info["type"])
+        if sizes is None or (dimensions[0] if dimensions else 1) % sizes[0] or len(dimensions) > MAX_DIMENSIONS:
+            known.append(None)
+        else:
+            known.append(math.prod(dimensions) // sizes[0] * sizes[1])
     return known
-
-
-def _known_size(info: Fields) -> int | None:
-    """The size of a tensor without dimensions, or of a type without a block."""
-    try:
-        return n_bytes(info["type"], info["dimensions"])
-    except GGUFError:
-        return None
 
 
 def sizes(tensor_infos: Sequence[Fields], known: list[int | None]) -> list[int | None]:
@@ -126,13 +115,18 @@ def sizes(tensor_infos: Sequence[Fields], known: list[int | None]) -> list[int |
     return [gaps.get(info["offset"]) if size is None else size for info, size in zip(tensor_infos, known, strict=True)]
 
 
-def data_size(tensor_infos: Sequence[Fields], alignment: int) -> int | None:
-    """The bytes of `tensor_data`, the padding after the last tensor included; None where a last tensor's is unknown."""
+def data_size(placed: Iterable[tuple[int, int | None]], alignment: int) -> int | None:
+    """The bytes of `tensor_data`, the padding after the last tensor included; None where a last tensor's is unknown.
+
+    Args:
+        placed: Offset and size of each tensor.
+        alignment: In bytes.
+    """
     end = 0
-    for info, size in zip(tensor_infos, sizes(tensor_infos, known_sizes(tensor_infos)), strict=True):
+    for offset, size in placed:
         if size is None:
             return None
-        end = max(end, info["offset"] + size)
+        end = max(end, offset + size)
     return align_up(end, alignment)
 
 
@@ -238,7 +232,9 @@ class TensorData(Guarded, construct.Construct):
         self.flagbuildnone = True
 
     def _parse(self, stream: Stream, context: Context, path: str) -> bytes:
-        size = data_size(evaluate(self.tensor_infos, context), evaluate(self.alignment, context))
+        infos = evaluate(self.tensor_infos, context)
+        placed = zip((info["offset"] for info in infos), sizes(infos, known_sizes(infos)), strict=True)
+        size = data_size(placed, evaluate(self.alignment, context))
         left = bytes_left(stream, context)
         return stream.read(left if size is None else min(size, left))
 

@@ -22,6 +22,8 @@ from gguf_schema.dump import dump_json, dump_markdown, dump_text
 from gguf_schema.policy import RULES
 from gguf_schema.summary import summarize, summary_text
 
+from .test_writing import Hesitant
+
 T = gs.GGUFValueType
 Q = gs.GGMLQuantizationType
 
@@ -537,21 +539,6 @@ def test_raw_streams_stay_open_and_stand_at_the_end_of_what_was_read():
     gs.structs("<", 3).preamble.parse_stream(raw)
     assert not raw.closed
     assert raw.seek(0, io.SEEK_CUR) == 8
-
-
-class Hesitant(io.RawIOBase):
-    """A raw file that takes at most 5 bytes at once."""
-
-    def __init__(self):
-        super().__init__()
-        self.taken = b""
-
-    def writable(self):
-        return True
-
-    def write(self, data):
-        self.taken += bytes(data[:5])
-        return min(5, len(data))
 
 
 def test_raw_files_get_every_byte_that_is_built():

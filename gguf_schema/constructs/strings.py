@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -110,10 +109,11 @@ class Strings(Sequence[str]):
         Raises:
             ValueError: There is none.
         """
-        text = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
-        with contextlib.suppress(AttributeError, UnicodeEncodeError):
+        try:
             text = value.encode("utf-8", "surrogateescape")
-        if str(text, "utf-8", "surrogateescape") != value:  # no bytes are read as it
+        except (AttributeError, UnicodeEncodeError):
+            text = None
+        if text is None or str(text, "utf-8", "surrogateescape") != value:  # no bytes are read as it
             raise ValueError(f"{value!r} is not in the array")
         indices = np.arange(*slice(start, stop).indices(len(self)))
         indices = indices[self.lengths[indices] == len(text)]
