@@ -67,7 +67,7 @@ class GGUFStructs:
         self.bool = Bool(self.uint8)
 
         # What version 2 widened.
-        self.count = self.length = self.dimension = self.uint32 if version == 1 else self.uint64
+        self.count, self.length, self.dimension = (Integer(order, "L" if version == 1 else "Q") for _ in range(3))
 
         self.string = String(
             Struct(

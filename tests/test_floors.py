@@ -15,7 +15,7 @@ FLOORS = [
     {"blocks", "keys"},
     {"layout"},
     {"schema"},
-    {"values", "policy"},
+    {"values", "policy", "description"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate"},
     {"summary", "demo"},

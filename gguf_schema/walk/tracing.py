@@ -1,22 +1,14 @@
-"""Walks a tree of constructs: the only module that knows construct's class zoo.
+"""Traced trees: parsing that reports where in a stream each field stands."""
 
-Everything that is derived from the schema goes through here: what children a construct has, how few bytes it can take,
-which numpy dtype it is, and where in a stream each of its fields stands.
-"""
-
-import enum
 import io
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import construct
-import numpy as np
 from construct.core import evaluate
-from construct.expr import ExprMixin
 
-from .errors import GGUFError
-
-Con: TypeAlias = construct.Construct
+from ..errors import GGUFError
+from .tree import Con, is_adapted, unwrap
 
 
 class Stream(Protocol):
@@ -34,83 +26,6 @@ class Sink(Protocol):
     def write(self, data: Any, /) -> Any: ...
     def tell(self) -> int: ...
     def seekable(self) -> bool: ...
-
-
-def children(con: Con) -> tuple[Con, ...]:
-    """The constructs that `con` is made of, in the order of the bytes; of a recursion, the construct it returns to."""
-    if isinstance(con, construct.Struct):
-        return tuple(con.subcons)
-    if isinstance(con, construct.Switch):
-        return (*con.cases.values(), con.default)
-    if isinstance(con, construct.Subconstruct):
-        return (con.subcon,)
-    return ()
-
-
-def unwrap(con: Con) -> Con:
-    """`con` without the names, adapters and derived values around it: what it is on the wire."""
-    while isinstance(con, construct.Subconstruct) and not isinstance(con, construct.Array):
-        con = con.subcon
-    return con
-
-
-def every(con: Con) -> Iterator[Con]:
-    """`con` and all constructs below it, each once, depth first."""
-    seen: set[int] = set()
-    todo = [con]
-    while todo:
-        node = todo.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield node
-            todo.extend(reversed(children(node)))
-
-
-def callables(con: Con) -> Iterator[tuple[str, Any]]:
-    """Attributes of one construct that are code instead of data: functions, lambdas, hooks. Expressions are data."""
-    for name, value in vars(con).items():
-        values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
-        for one in values:
-            if callable(one) and not isinstance(one, ExprMixin | Con | enum.EnumType):
-                yield name, one
-
-
-def field_of(expression: Any) -> str | None:
-    """The sibling field in an expression such as `this.len` or `len_(this.array)`; None for anything else."""
-    if isinstance(expression, construct.expr.FuncPath):
-        return field_of(expression._FuncPath__operand)
-    return expression.__getfield__() if isinstance(expression, construct.expr.Path) else None
-
-
-def minimum_size(con: Con) -> int:
-    """The fewest bytes that `con` can take on the wire."""
-    if isinstance(con, construct.Struct):
-        return sum(minimum_size(child) for child in con.subcons)
-    if isinstance(con, construct.Switch):
-        return min(minimum_size(case) for case in con.cases.values())
-    if isinstance(con, construct.Array):
-        return con.count * minimum_size(con.subcon) if isinstance(con.count, int) else 0
-    if isinstance(con, construct.Subconstruct):
-        return minimum_size(con.subcon)
-    if isinstance(con, construct.FormatField):
-        return int(con.length)
-    if isinstance(con, construct.Bytes):
-        return con.length if isinstance(con.length, int) else 0
-    return 0
-
-
-def dtype(con: Con) -> np.dtype[Any]:
-    """The packed numpy dtype with the same bytes as `con`: a number, a fixed array of numbers, or a Struct of those."""
-    if isinstance(con, construct.Struct):
-        return np.dtype([(child.name, dtype(child)) for child in con.subcons])
-    if isinstance(con, construct.Array):
-        return np.dtype((dtype(con.subcon), (con.count,)))
-    if isinstance(con, construct.FormatField):
-        # Not np.dtype(con.fmtstr): the struct module's L has 4 bytes, numpy's 8.
-        order, letter = con.fmtstr
-        kind = "f" if letter in "efd" else "u" if letter.isupper() else "i"
-        return np.dtype(f"{order}{kind}{con.length}")
-    return dtype(con.subcon)
 
 
 def new_context(
@@ -218,24 +133,6 @@ def _trace(con: Con, stream: Stream, context: construct.Container, path: str, en
 def _joined(path: str, name: str) -> str:
     """The path of a field."""
     return f"{path}.{name}" if path else name
-
-
-def is_adapted(con: Con) -> bool:
-    """Whether an adapter stands between `con` and its bytes, so that its value is not the Struct's."""
-    while isinstance(con, construct.Subconstruct) and not isinstance(con, construct.Array):
-        if isinstance(con, construct.Adapter):
-            return True
-        con = con.subcon
-    return False
-
-
-def kind(con: Con) -> str:
-    """What a construct is on the wire, in a word: uint32, float64, bytes, struct, array, or nothing (no bytes)."""
-    inner = unwrap(con)
-    if isinstance(inner, construct.FormatField):
-        return dtype(inner).name
-    names = {construct.Struct: "struct", construct.Array: "array", construct.Computed: "nothing"}
-    return next((name for type, name in names.items() if isinstance(inner, type)), "bytes")
 
 
 def is_inside(path: str, outer: str) -> bool:

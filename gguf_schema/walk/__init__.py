@@ -1,0 +1,33 @@
+"""Walks a tree of constructs: the only package that knows construct's class zoo.
+
+Everything that is derived from the schema goes through here. `tree` tells what a construct is (children, kind, dtype,
+smallest size), `describing` turns trees into plain data, `tracing` parses and reports where each field stands.
+"""
+
+from .describing import BY_VERSION, Description, describe, merge
+from .tracing import Enter, Node, Sink, Stream, is_inside, new_context, trace
+from .tree import callables, children, dtype, every, field_of, is_adapted, is_construct, kind, minimum_size, unwrap
+
+__all__ = [
+    "BY_VERSION",
+    "Description",
+    "Enter",
+    "Node",
+    "Sink",
+    "Stream",
+    "callables",
+    "children",
+    "describe",
+    "dtype",
+    "every",
+    "field_of",
+    "is_adapted",
+    "is_construct",
+    "is_inside",
+    "kind",
+    "merge",
+    "minimum_size",
+    "new_context",
+    "trace",
+    "unwrap",
+]
