@@ -22,7 +22,7 @@ The map of the house, from the ground up; a module imports only from lower floor
     cli                               the command
 """
 
-from .enums import GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
+from .enums import ArrayType, GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
 from .errors import (
     BuildError,
     CheckError,
@@ -37,7 +37,7 @@ from .hyperparameters import Hyperparameters, hyperparameters
 from .quant_mix import Share, quant_mix
 from .schema import GGUF, GGUFStructs, structs
 from .tensor_names import gguf_tensor_name
-from .values import ArrayType, MetadataKV
+from .values import MetadataKV
 from .version import __version__
 from .write import NewTensor, write
 
