@@ -36,7 +36,8 @@ class Divergence(NamedTuple):
 
 def _row(subject: str, verdicts: str, remark: str, cases: str) -> Divergence:
     """A row from its verdicts, five words in the order of the columns, and its cases, words too."""
-    return Divergence(subject, *verdicts.split(), remark, tuple(cases.split()))  # type: ignore[call-arg]
+    specification, llama_cpp, gguf_py, huggingface_js, ours = verdicts.split()
+    return Divergence(subject, specification, llama_cpp, gguf_py, huggingface_js, ours, remark, tuple(cases.split()))
 
 
 DIVERGENCES = (

@@ -34,7 +34,7 @@ def spliced(text: str) -> str:
     Raises:
         GGUFError: A region has no end, or no table is called as it is.
     """
-    pieces = []
+    pieces: list[str] = []
     position = 0
     while start := START.search(text, position):
         end = END.search(text, start.end())
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
     args = parser.parse_args(arguments)
     try:
-        wanted = list(generated(args.files) if args.files else our_files())
+        wanted = list(generated(args.files or [ROOT / name for name in DOCUMENTS]))
     except (GGUFError, OSError, UnicodeDecodeError) as error:
         print(f"regen: {error}", file=sys.stderr)
         return 2

@@ -27,9 +27,19 @@ from .rope import ROPE
 from .single import SINGLE
 from .tokenizer import TOKENIZER as TOKENIZER_KEYS
 
-KEYS: tuple[Key, ...] = (
-    GENERAL + MODEL + ATTENTION + ROPE + EXPERTS + RECURRENT + SINGLE + TOKENIZER_KEYS + FILES + CLIP
-)
+FAMILIES: dict[str, tuple[Key, ...]] = {
+    "general": GENERAL,
+    "model": MODEL,
+    "attention": ATTENTION,
+    "rope": ROPE,
+    "experts": EXPERTS,
+    "recurrent": RECURRENT,
+    "single": SINGLE,
+    "tokenizer": TOKENIZER_KEYS,
+    "files": FILES,
+    "clip": CLIP,
+}
+KEYS: tuple[Key, ...] = tuple(key for family in FAMILIES.values() for key in family)
 """All of them."""
 
 _BY_TEMPLATE = {key.template: key for key in KEYS}

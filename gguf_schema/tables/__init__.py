@@ -1,12 +1,11 @@
 """The tables of the written specification, made from the schema: for our documents, and for other people's.
 
-`structures`, `knowledge` and `example` make tables, `forms` writes them as Markdown, JSON or CSV, `drawings` draws blocks.
+`structures`, `knowledge` and `example` make tables, `drawings` draws blocks, `forms` writes Markdown, JSON or CSV.
 """
 
 from collections.abc import Callable
 from functools import partial
 
-from ..description import first_paragraph
 from ..enums import LlamaFileType, TokenType
 from ..errors import GGUFError
 from ..schema import LATEST_VERSION
@@ -26,9 +25,19 @@ TABLES: dict[str, tuple[str, Callable[[], Table]]] = {
     "tensor-types": ("The types of tensors", tensor_type_table),
     "removed-tensor-types": ("Numbers of tensor types that are not used any more", removed),
     "blocks": ("The blocks of tensor data, field by field", blocks),
-    "file-types": (first_paragraph(LlamaFileType), partial(enum_table, LlamaFileType)),
-    "token-types": (first_paragraph(TokenType), partial(enum_table, TokenType)),
+    "file-types": ("What most tensors of a file are: general.file_type", partial(enum_table, LlamaFileType)),
+    "token-types": ("What a token is: tokenizer.ggml.token_type", partial(enum_table, TokenType)),
     "keys": ("All standard metadata keys", keys),
+    "keys-general": ("Standard keys that all files may have", partial(keys, "general")),
+    "keys-model": ("Standard keys of models", partial(keys, "model")),
+    "keys-attention": ("Standard keys of attention", partial(keys, "attention")),
+    "keys-rope": ("Standard keys of rotary position embeddings", partial(keys, "rope")),
+    "keys-experts": ("Standard keys of mixtures of experts", partial(keys, "experts")),
+    "keys-recurrent": ("Standard keys of layers with a state", partial(keys, "recurrent")),
+    "keys-single": ("Standard keys of few architectures", partial(keys, "single")),
+    "keys-tokenizer": ("Standard keys of tokenizers", partial(keys, "tokenizer")),
+    "keys-files": ("Standard keys of files that are no whole models", partial(keys, "files")),
+    "keys-clip": ("Standard keys of encoders of images and sounds", partial(keys, "clip")),
     "limits": ("What readers take at most", limits),
     "divergences": ("Where the specification and readers differ", divergences),
     "example": ("A whole file, byte by byte", partial(example, "<", LATEST_VERSION)),

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 from ..divergences import DIVERGENCES, LIMITS, Divergence, Limit
-from ..keys import KEYS, Key
+from ..keys import FAMILIES, KEYS, Key
 from .forms import Table
 
 
@@ -12,13 +12,9 @@ def enum_table(enum: type[IntEnum]) -> Table:
     return Table(("number", "name"), [(int(member), member.name) for member in enum], code=("name",))
 
 
-def keys(*families: str) -> Table:
-    """Standard metadata keys.
-
-    Args:
-        families: First segments of the keys that are wanted; all without any.
-    """
-    wanted = [key for key in KEYS if not families or key.template.partition(".")[0] in families]
+def keys(family: str | None = None) -> Table:
+    """The standard metadata keys, of one of `keys.FAMILIES` or of all."""
+    wanted = KEYS if family is None else FAMILIES[family]
     rows = [(key.template, _types(key), key.required, key.docs) for key in wanted]
     return Table(("key", "type", "required", "meaning"), rows, code=("key",))
 
