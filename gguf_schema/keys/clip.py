@@ -63,7 +63,8 @@ VISION = (
     count("clip.vision.spatial_merge_size", "Side of the square of patches that become one vector"),
     count("clip.vision.n_wa_pattern", "Every how many layers one attends to the whole image", "for qwen2.5vl_merger"),
     signed(
-        "clip.vision.wa_layer_indexes", "Layers that attend to the whole image; MiniCPM-V's: before which patches are merged"
+        "clip.vision.wa_layer_indexes",
+        "Layers that attend to the whole image; of MiniCPM-V the one that merges patches",
     ),
     signed("clip.vision.wa_pattern_mode", "For each layer how it attends: -1 to all, others within windows"),
     count("clip.vision.window_size", "Side of a window"),
@@ -73,7 +74,10 @@ VISION = (
     count("clip.vision.projector.scale_factor", "Side of the square of vectors that the projector makes one of"),
     count("clip.vision.projector.query_side", "Side of the square of queries of a window"),
     count("clip.vision.projector.window_side", "Side of a window of the projector"),
-    signed("clip.vision.projector.spatial_offsets", "For each of `feature_layer` which vector of a square is taken; -1: a mean"),
+    signed(
+        "clip.vision.projector.spatial_offsets",
+        "For each `feature_layer` which vector of a square is taken; -1: a mean",
+    ),
     count("clip.vision.sam.block_count", "Layers of the SAM encoder", "for deepseekocr"),
     count("clip.vision.sam.embedding_length", "Width of its vectors", "for deepseekocr"),
     count("clip.vision.sam.head_count", "Heads of its layers", "for deepseekocr"),
