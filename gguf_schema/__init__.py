@@ -12,7 +12,7 @@ The map of the house, from the ground up; a module imports only from lower floor
     errors enums limits signatures terminal version   pure data
     walk/ sources divergences         construct's class zoo; where bytes come from; what other readers do
     constructs/                       our construct subclasses, which know no GGUF
-    blocks keys                       tensor types, one Struct a block; the standard metadata keys
+    blocks keys/                      tensor types, one Struct a block; the standard metadata keys
     layout                            alignment, sizes, offsets
     schema                            THE FORMAT
     values policy description         plain values and the wire form; what is refused on opening; the format as data

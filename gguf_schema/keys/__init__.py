@@ -14,6 +14,7 @@ clip         encoders of images and sounds
 """
 
 import re
+from collections.abc import Iterator
 
 from .attention import ATTENTION
 from .clip import CLIP
@@ -81,13 +82,16 @@ def find(key: str, architecture: str) -> Key | None:
         key: The key as it stands in the file.
         architecture: The file's `general.architecture`; keys of other architectures are not found.
     """
+    return next((_BY_TEMPLATE[shape] for shape in _shapes(key, architecture) if shape in _BY_TEMPLATE), None)
+
+
+def _shapes(key: str, architecture: str) -> Iterator[str]:
+    """The templates that a key could be of; none where it has what slots are made of."""
     if "{" in key:
-        return None
-    found = _BY_TEMPLATE.get(key)
-    if found is None and key.startswith(f"{architecture}."):
-        key = "{arch}" + key[len(architecture) :]
-        found = _BY_TEMPLATE.get(key)
-    if found is None:
-        for slot, pattern in _SLOTS.items():
-            found = found or _BY_TEMPLATE.get(pattern.sub(slot, key, count=1))
-    return found
+        return
+    shapes = [key]
+    if key.startswith(f"{architecture}."):
+        shapes.append("{arch}" + key[len(architecture) :])
+    yield from shapes
+    for slot, pattern in _SLOTS.items():
+        yield from (pattern.sub(slot, shape, count=1) for shape in shapes)

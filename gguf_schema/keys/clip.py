@@ -64,7 +64,7 @@ VISION = (
     count("clip.vision.n_wa_pattern", "Every how many layers one attends to the whole image", "for qwen2.5vl_merger"),
     signed(
         "clip.vision.wa_layer_indexes",
-        "Layers that attend to the whole image; MiniCPM-V's: before which patches are merged",
+        "Layers that attend to the whole image; of MiniCPM-V the one that merges patches",
     ),
     signed("clip.vision.wa_pattern_mode", "For each layer how it attends: -1 to all, others within windows"),
     count("clip.vision.window_size", "Side of a window"),
@@ -76,7 +76,7 @@ VISION = (
     count("clip.vision.projector.window_side", "Side of a window of the projector"),
     signed(
         "clip.vision.projector.spatial_offsets",
-        "For each of `feature_layer` which vector of a square is taken; -1: a mean",
+        "For each `feature_layer` which vector of a square is taken; -1: a mean",
     ),
     count("clip.vision.sam.block_count", "Layers of the SAM encoder", "for deepseekocr"),
     count("clip.vision.sam.embedding_length", "Width of its vectors", "for deepseekocr"),
