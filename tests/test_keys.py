@@ -145,7 +145,6 @@ SAMPLES = {
     "Sequence[float]": [[0.5]],
     "Sequence[str]": [["x"]],
     "Sequence[Mapping[str, str]]": [[{"name": "default", "template": "x"}, {"name": "rag", "template": "x"}]],
-    "None": [],
     "Sequence[bytes]": [],
     "Sequence[bytearray]": [],
     "Sequence[TokenType]": [],

@@ -6,6 +6,7 @@ from .key import Key, bools, count, flag, number, numbers, signed, string
 IMAGES = "for an image encoder"
 SOUNDS = "for a sound encoder"
 SPEECH = "for a speech generator"
+SOME = "for some projectors"
 OLD = "written by old converters only"
 
 ENCODERS = (
@@ -26,11 +27,13 @@ ENCODERS = (
 TEXT = (
     count("clip.text.context_length", f"Tokens that the text encoder takes; {OLD}"),
     count("clip.text.embedding_length", f"Width of the text encoder's vectors; {OLD}"),
-    count("clip.text.feed_forward_length", f"Width of its feed-forward layers; {OLD}"),
-    count("clip.text.block_count", f"Its number of layers; {OLD}"),
-    count("clip.text.projection_dim", f"Width of the vectors that it gives; {OLD}"),
-    count("clip.text.attention.head_count", f"Heads of its layers; {OLD}"),
-    number("clip.text.attention.layer_norm_epsilon", f"Added to the variance before the root; {OLD}"),
+    count("clip.text.feed_forward_length", f"Width of the text encoder's feed-forward layers; {OLD}"),
+    count("clip.text.block_count", f"Layers of the text encoder; {OLD}"),
+    count("clip.text.projection_dim", f"Width of the vectors that the text encoder gives; {OLD}"),
+    count("clip.text.attention.head_count", f"Heads of a layer of the text encoder; {OLD}"),
+    number(
+        "clip.text.attention.layer_norm_epsilon", f"Added to the variance before the root in the text encoder; {OLD}"
+    ),
 )
 
 VISION = (
@@ -45,8 +48,8 @@ VISION = (
     number("clip.vision.attention.layer_norm_epsilon", "Added to the variance before the root", IMAGES),
     count("clip.vision.image_size", "Side of the square image that the encoder takes, in pixels", IMAGES),
     count("clip.vision.patch_size", "Side of a patch in pixels", IMAGES),
-    count("clip.vision.image_min_pixels", "Least pixels of an image; smaller ones are enlarged"),
-    count("clip.vision.image_max_pixels", "Most pixels of an image; larger ones are reduced"),
+    count("clip.vision.image_min_pixels", "Least pixels of an image; smaller ones are enlarged", SOME),
+    count("clip.vision.image_max_pixels", "Most pixels of an image; larger ones are reduced", SOME),
     count("clip.vision.preproc_image_size", "Longest side of an image after it was scaled"),
     count("clip.vision.preproc_min_tiles", "Least tiles that an image is cut into"),
     count("clip.vision.preproc_max_tiles", "Most tiles that an image is cut into"),
@@ -65,22 +68,24 @@ VISION = (
     signed(
         "clip.vision.wa_layer_indexes",
         "Layers that attend to the whole image; of MiniCPM-V the one that merges patches",
+        SOME,
     ),
-    signed("clip.vision.wa_pattern_mode", "For each layer how it attends: -1 to all, others within windows"),
-    count("clip.vision.window_size", "Side of a window"),
-    count("clip.vision.expert_used_count", "Experts that a patch is sent to"),
+    signed("clip.vision.wa_pattern_mode", "For each layer how it attends: -1 to all, others within windows", SOME),
+    count("clip.vision.window_size", "Side of a window that layers attend within", SOME),
+    count("clip.vision.expert_used_count", "Experts that a patch is sent to", SOME),
     signed("clip.vision.expert_count_per_layer", "For each layer its number of experts; 0 for none"),
-    number("clip.vision.swiglu_clamp", "Where activations are cut off"),
+    number("clip.vision.swiglu_clamp", "Where activations are cut off", SOME),
     count("clip.vision.projector.scale_factor", "Side of the square of vectors that the projector makes one of"),
-    count("clip.vision.projector.query_side", "Side of the square of queries of a window"),
-    count("clip.vision.projector.window_side", "Side of a window of the projector"),
+    count("clip.vision.projector.query_side", "Side of the square of queries of a window", SOME),
+    count("clip.vision.projector.window_side", "Side of a window of the projector", SOME),
     signed(
         "clip.vision.projector.spatial_offsets",
         "For each `feature_layer` which vector of a square is taken; -1: a mean",
+        SOME,
     ),
     count("clip.vision.sam.block_count", "Layers of the SAM encoder", "for deepseekocr"),
-    count("clip.vision.sam.embedding_length", "Width of its vectors", "for deepseekocr"),
-    count("clip.vision.sam.head_count", "Heads of its layers", "for deepseekocr"),
+    count("clip.vision.sam.embedding_length", "Width of the SAM encoder's vectors", "for deepseekocr"),
+    count("clip.vision.sam.head_count", "Heads of a layer of the SAM encoder", "for deepseekocr"),
 )
 
 AUDIO = (
@@ -93,25 +98,25 @@ AUDIO = (
     number("clip.audio.attention.layer_norm_epsilon", "Added to the variance before the root", SOUNDS),
     count("clip.audio.num_mel_bins", "Mel bands of the spectrogram", SOUNDS),
     signed("clip.audio.feature_layer", "Layers whose output goes to the projector"),
-    count("clip.audio.chunk_size", "Frames that attend to each other"),
-    count("clip.audio.conv_kernel_size", "Frames that a convolution looks at"),
-    count("clip.audio.max_pos_emb", "Greatest distance that has a vector of its own"),
-    count("clip.audio.subsampling_factor", "Frames that become one vector before the layers"),
-    count("clip.audio.window_size", "Frames that a layer with a window looks at"),
-    signed("clip.audio.wa_pattern_mode", "For each layer how it attends: -1 to all, 0 within a window"),
-    count("clip.audio.local_block_count", "Layers that work within groups of frames"),
-    count("clip.audio.local_group_size", "Frames of such a group"),
+    count("clip.audio.chunk_size", "Frames that attend to each other", SOME),
+    count("clip.audio.conv_kernel_size", "Frames that a convolution looks at", SOME),
+    count("clip.audio.max_pos_emb", "Greatest distance that has a vector of its own", SOME),
+    count("clip.audio.subsampling_factor", "Frames that become one vector before the layers", SOME),
+    count("clip.audio.window_size", "Frames that a layer with a window looks at", SOME),
+    signed("clip.audio.wa_pattern_mode", "For each layer how it attends: -1 to all, 0 within a window", SOME),
+    count("clip.audio.local_block_count", "Layers that work within groups of frames", SOME),
+    count("clip.audio.local_group_size", "Frames of a group that some layers work within", SOME),
     count("clip.audio.rvq.num_quantizers", "Codebooks that are applied one after the other"),
     signed("clip.audio.rvq.codebook_size", "Entries of each codebook"),
-    count("clip.audio.projector.stack_factor", "Frames that the projector joins to one vector"),
-    count("clip.audio.projector.window_size", "Frames that the projector attends to at once"),
-    count("clip.audio.projector.downsample_rate", "Frames of a window for each vector that comes out"),
-    count("clip.audio.projector.head_count", "Heads of the projector"),
+    count("clip.audio.projector.stack_factor", "Frames that the projector joins to one vector", SOME),
+    count("clip.audio.projector.window_size", "Frames that the projector attends to at once", SOME),
+    count("clip.audio.projector.downsample_rate", "Frames of a window for each vector that comes out", SOME),
+    count("clip.audio.projector.head_count", "Heads of the projector", SOME),
 )
 
 GENERATED_AUDIO = (
     string("clip.gen.audio.projector_type", "The kind of the speech generator's projector"),
-    string("clip.gen.audio.model_variant", "Which of its variants a speech generator is"),
+    string("clip.gen.audio.model_variant", "The speech generator's variant"),
     count("clip.gen.audio.embedding_length", "Width of the vectors", SPEECH),
     count("clip.gen.audio.feed_forward_length", "Width of a feed-forward layer", SPEECH),
     count("clip.gen.audio.block_count", "Number of layers", SPEECH),

@@ -18,9 +18,14 @@ FILES = (
     count("imatrix.chunk_count", "Pieces of text that were read", "for an importance matrix"),
     count("imatrix.chunk_size", "Tokens of a piece", "for an importance matrix"),
     string("quantize.imatrix.file", "Importance matrix that the model was quantised with"),
-    string("quantize.imatrix.dataset", "File of text that those importances were measured on"),
-    Key("quantize.imatrix.entries_count", T.UINT32, "Tensors with importances", (T.UINT64, T.INT32)),
-    Key("quantize.imatrix.chunks_count", T.UINT32, "Pieces of text that were read for them", (T.UINT64, T.INT32)),
+    string("quantize.imatrix.dataset", "File of text that the importances were measured on"),
+    Key("quantize.imatrix.entries_count", T.UINT32, "Tensors that the importance matrix tells of", (T.UINT64, T.INT32)),
+    Key(
+        "quantize.imatrix.chunks_count",
+        T.UINT32,
+        "Pieces of text that the importances were measured on",
+        (T.UINT64, T.INT32),
+    ),
     string("controlvector.model_hint", "Architecture that a control vector was made for"),
     Key("controlvector.layer_count", T.INT32, "Layers that a control vector steers"),
 )

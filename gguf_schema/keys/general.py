@@ -12,7 +12,7 @@ FORMAT = (
     choice("general.alignment", "Tensors start at multiples of this; 32 where it is absent"),
     choice("general.file_type", "What most tensors of the file are: a LlamaFileType"),
     strings("general.tensor_extra.name", "The tensors that `general.tensor_extra.prec_a4` speaks of"),
-    bools("general.tensor_extra.prec_a4", "Whether what such a tensor is multiplied with may be rounded to 4 bits"),
+    bools("general.tensor_extra.prec_a4", "For each of `general.tensor_extra.name` whether its input may be in 4 bits"),
 )
 
 AUTHORSHIP = (

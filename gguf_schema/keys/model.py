@@ -9,7 +9,11 @@ SIZES = (
     counts("{arch}.feed_forward_length", "Width of a feed-forward layer"),
     count("{arch}.vocab_size", "Number of tokens, where the file holds no vocabulary"),
     count("{arch}.embedding_length_out", "Width of the vectors that come out, where it is another"),
-    count("{arch}.embedding_length_per_layer_input", "Width of a token's extra vector for each layer", "for gemma4"),
+    count(
+        "{arch}.embedding_length_per_layer_input",
+        "Width of a token's extra vector for each layer",
+        "for gemma4 and qwen4exp",
+    ),
     count("{arch}.features_length", "Width of the audio features that come in", "for wavtokenizer-dec"),
     count("{arch}.nextn_predict_layers", "Layers at the end that predict tokens after the next one"),
     count("{arch}.n_deepstack_layers", "Layers at the start that image features are added to"),
@@ -22,12 +26,19 @@ COMPUTATION = (
     string("{arch}.hidden_activation", "Activation function of the feed-forward layers"),
     flag("{arch}.swin_norm", "Normalises after attention and feed-forward layer instead of before, as Swin does"),
     number("{arch}.embedding_scale", "Tokens' vectors are multiplied by this"),
-    number("{arch}.residual_scale", "What a layer adds to its input is multiplied by this"),
-    number("{arch}.logit_scale", "Logits are multiplied by this, or divided where the architecture does so"),
+    number("{arch}.residual_scale", "What a layer adds to its input is multiplied by this", "for minimax-01"),
+    number(
+        "{arch}.logit_scale",
+        "Logits are multiplied by this, or divided where the architecture does so",
+        "for cohere2 and others",
+    ),
     number("{arch}.attn_logit_softcapping", "Attention scores are squeezed smoothly between this and its negative"),
     number("{arch}.router_logit_softcapping", "Scores of experts are squeezed smoothly between this and its negative"),
     number("{arch}.final_logit_softcapping", "Logits are squeezed smoothly between this and its negative"),
-    numbers("{arch}.activation_sparsity_scale", "For each layer how far activations below the mean are cut off"),
+    numbers(
+        "{arch}.activation_sparsity_scale",
+        "For each layer how many deviations above the mean an activation must be to stay",
+    ),
     number("{arch}.activation.situ_beta", "Slope of the activation SiTU", "for kimi-k3"),
     number("{arch}.activation.situ_linear_beta", "Slope of SiTU on the linear side; 0: none", "for kimi-k3"),
     count("{arch}.num_loops", "How often the stack of layers is run"),
@@ -36,7 +47,10 @@ COMPUTATION = (
 
 HEADS = (
     choice("{arch}.pooling_type", "How vectors of tokens become one: 0 none, 1 mean, 2 first, 3 last, 4 rank"),
-    choice("{arch}.classifier.pooling_type", "The same before a classifier"),
+    choice(
+        "{arch}.classifier.pooling_type",
+        "How vectors of tokens become one before a classifier, in the numbers of `pooling_type`",
+    ),
     strings("{arch}.classifier.output_labels", "Names of a classifier's classes"),
     count("{arch}.{dense}_feat_in", "Width that a dense layer after pooling takes; the layers are dense_2 and dense_3"),
     count("{arch}.{dense}_feat_out", "Width that a dense layer after pooling gives"),

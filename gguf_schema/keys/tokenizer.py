@@ -58,8 +58,8 @@ OTHERS = (
     string("tokenizer.huggingface.json", "Hugging Face's tokenizer.json as a whole"),
     string("tokenizer.rwkv.world", "RWKV's vocabulary file as a whole"),
     string("tokenizer.chat_template", "Jinja template that makes a prompt of messages"),
-    string("tokenizer.chat_template.{name}", "Such a template for a purpose: tool_use, rag, …"),
-    strings("tokenizer.chat_templates", "The names of the templates for purposes"),
+    string("tokenizer.chat_template.{name}", "Jinja template of prompts for a purpose: tool_use, rag, …"),
+    strings("tokenizer.chat_templates", "The names of the templates for a purpose"),
 )
 
 TOKENIZER = VOCABULARY + TEXT + SPECIAL_TOKENS + OTHERS
