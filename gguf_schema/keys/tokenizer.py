@@ -9,7 +9,7 @@ VOCABULARY = (
     string("tokenizer.ggml.pre", "How text is divided before it is tokenized: llama-bpe, qwen2, …"),
     strings("tokenizer.ggml.tokens", "The vocabulary: one string for each token id", LLM),
     signed("tokenizer.ggml.token_type", "A TokenType for each token"),
-    Key("tokenizer.ggml.scores", FLOATS, "A score for each token; higher ones are merged first", (INTS,)),
+    Key("tokenizer.ggml.scores", FLOATS, "A score for each token; higher ones are merged first"),
     strings("tokenizer.ggml.merges", "Byte-pair merges: two tokens and a space between, best first"),
     strings("tokenizer.ggml.added_tokens", "Tokens added after training; documented, but written and read by no code"),
     count("tokenizer.ggml.token_type_count", "Kinds of segments that a BERT model tells apart"),
