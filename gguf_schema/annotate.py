@@ -5,19 +5,20 @@ on the infos, because nobody wants to read 20 GB to be told where they are.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .constructs import Strings
 from .enums import NamedInt
+from .errors import GGUFError
 from .file import Model
 from .layout import data_size, type_name
 from .schema import ORDER_NAMES
 from .terminal import printable
 from .values import to_json
-from .walk import Enter, is_inside, kind
+from .walk import Enter, Node, is_inside, kind
 
 FOLD = 16
 """Items from which on an array is one entry, unless its inside is asked for."""
@@ -65,7 +66,7 @@ def entries(model: Model, enter: Enter = short) -> list[Entry]:
     Raises:
         GGUFError: The file is closed, or has changed.
     """
-    return [*_head(model, enter), *_data(model)]
+    return [*_head(model, enter), *data_entries(model)]
 
 
 def leaves(model: Model, enter: Enter = short) -> list[Entry]:
@@ -95,22 +96,39 @@ def where(model: Model, path: str) -> list[Entry]:
 
 def _head(model: Model, enter: Enter) -> list[Entry]:
     """The entries up to the end of the tensor infos."""
-    mapped: dict[str, Entry | None] = {}
+    found, error = mapped(model.trace_inside, enter)
+    if error is not None:
+        raise error
+    return found
+
+
+def mapped(trace: Callable[[Enter], Iterator[Node]], enter: Enter) -> tuple[list[Entry], GGUFError | None]:
+    """The entries of a traced parse in the order of the bytes; if it fails, those before the failure, and the error.
+
+    Args:
+        trace: Parses, and yields nodes divided as far as it is told to (see `walk.trace`).
+        enter: What is divided.
+    """
+    found: dict[str, Entry | None] = {}
 
     def noted(path: str, items: int) -> bool:
         if not path:
             return True
         if not enter(path, items):
             return False
-        mapped[path] = None  # keeps its place before what is inside it; it is reported after that
+        found[path] = None  # keeps its place before what is inside it; it is reported after that
         return True
 
-    for node in model.trace_inside(noted):
-        if node.path:
-            is_leaf = node.path not in mapped
-            value = _value(node.value)
-            mapped[node.path] = Entry(node.path, node.start, node.end, kind(node.con), value, node.docs, is_leaf)
-    return [entry for entry in mapped.values() if entry is not None]
+    error = None
+    try:
+        for node in trace(noted):
+            if node.path:
+                is_leaf = node.path not in found
+                value = _value(node.value)
+                found[node.path] = Entry(node.path, node.start, node.end, kind(node.con), value, node.docs, is_leaf)
+    except GGUFError as failure:
+        error = failure
+    return [entry for entry in found.values() if entry is not None], error
 
 
 def _value(value: Any) -> Any:
@@ -120,7 +138,7 @@ def _value(value: Any) -> Any:
     return f"{len(value)} items" if isinstance(value, list | np.ndarray | Strings) else value
 
 
-def _data(model: Model) -> Iterator[Entry]:
+def data_entries(model: Model) -> Iterator[Entry]:
     """The entries after the tensor infos: padding, tensors with what follows each, bytes after the end."""
     docs = {child.name: child.docs for child in model.layout.gguf.subcons}
 
@@ -155,7 +173,7 @@ def map_json(model: Model, mapped: list[Entry]) -> str:
             "start": entry.start,
             "end": entry.end,
             "type": entry.type,
-            "value": _plain(entry.value),
+            "value": plain(entry.value),
             "doc": entry.doc,
         }
         for entry in mapped
@@ -164,7 +182,7 @@ def map_json(model: Model, mapped: list[Entry]) -> str:
     return json.dumps({**head, "leaves": records}, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value for JSON: bytes as text, members of enumerations by name."""
     if isinstance(value, bytes):
         return str(value, "utf-8", "surrogateescape")
@@ -199,7 +217,7 @@ def map_text(model: Model, mapped: list[Entry], depth: int | None = None, with_h
             place += f"  {shown.hex(' '):<{3 * HEX_BYTES - 1}}{more}"
         name = entry.path if entry.path.endswith("]") else entry.path.rpartition(".")[2]
         name = name[name.rfind("[") :] if name.endswith("]") else name
-        text = printable(str(_plain(entry.value)))
+        text = printable(str(plain(entry.value)))
         value = text if len(text) <= LETTERS else f"{text[:LETTERS]}…"
         lines.append(f"{place}  {'  ' * level}{name}: {value}  ({entry.type}{f': {entry.doc}' if entry.doc else ''})")
     return "\n".join(lines)

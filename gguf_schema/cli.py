@@ -18,6 +18,8 @@ from .file import Model, open
 from .terminal import printable
 from .version import __version__
 
+UNREADABLE = 2
+
 
 def info(args: argparse.Namespace) -> str:
     """Print what is in a file."""
@@ -60,6 +62,15 @@ def map(args: argparse.Namespace) -> str:
         if args.json:
             return annotate.map_json(model, mapped)
         return annotate.map_text(model, mapped, depth=args.depth, with_hex=args.hex)
+
+
+def explain(args: argparse.Namespace) -> str | tuple[str, int]:
+    """Print why a file cannot be read: how far it can, what stands there, what should, and a likely cause."""
+    from .explain import explain as explained
+    from .explain.text import explanation_text
+
+    found = explained(_standard_input() if args.file == "-" else args.file)
+    return explanation_text(found), 0 if found.error is None else UNREADABLE
 
 
 def tables(args: argparse.Namespace) -> str:
@@ -138,6 +149,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--at", type=int, metavar="OFFSET", help="only the fields that this byte belongs to")
     one.add_argument("--where", metavar="PATH", help="only the field at this path, and what is inside it")
 
+    added = commands.add_parser("explain", help=explain.__doc__, description=explain.__doc__)
+    added.add_argument("file", metavar="FILE", help="a GGUF file; '-' is standard input")
+    added.set_defaults(function=explain)
+
     added = commands.add_parser("tables", help=tables.__doc__, description=tables.__doc__)
     added.add_argument("name", metavar="NAME", nargs="?", help="the table; without one, a list of all")
     added.add_argument("--format", choices=("markdown", "json", "csv"), default="markdown", help="default: markdown")
@@ -155,16 +170,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        answer: str = args.function(args)
+        answer = args.function(args)
     except KeyboardInterrupt:
         return 130
     except (GGUFError, OSError) as error:
         _say(args.file, error.strerror if isinstance(error, OSError) and error.strerror else str(error))
-        return 2
+        return UNREADABLE
     except MemoryError:
         _say(args.file, "there is not enough memory")
-        return 2
-    return _print(answer)
+        return UNREADABLE
+    text, status = answer if isinstance(answer, tuple) else (answer, 0)
+    return _print(text) or status
 
 
 def _print(answer: str) -> int:

@@ -18,7 +18,7 @@ FLOORS = [
     {"values", "policy", "description"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate"},
-    {"summary", "demo", "tables"},
+    {"summary", "demo", "tables", "explain"},
     {"cli"},
     {"__main__", "__init__"},
 ]

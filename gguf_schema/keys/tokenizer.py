@@ -2,7 +2,7 @@
 
 from ..enums import ArrayType
 from ..enums import GGUFValueType as T
-from .key import FLOATS, INTS, LLM, Key, count, flag, signed, string, strings
+from .key import FLOATS, LLM, Key, count, flag, signed, string, strings
 
 VOCABULARY = (
     string("tokenizer.ggml.model", "The kind of the tokenizer: llama, gpt2, bert, …", LLM),

@@ -6,7 +6,19 @@ smallest size), `describing` turns trees into plain data, `tracing` parses and r
 
 from .describing import BY_VERSION, Description, describe, merge
 from .tracing import Enter, Node, Sink, Stream, is_inside, new_context, trace
-from .tree import callables, children, dtype, every, field_of, is_adapted, is_construct, kind, minimum_size, unwrap
+from .tree import (
+    callables,
+    children,
+    dtype,
+    every,
+    field_of,
+    is_adapted,
+    is_construct,
+    kind,
+    locate,
+    minimum_size,
+    unwrap,
+)
 
 __all__ = [
     "BY_VERSION",
@@ -25,6 +37,7 @@ __all__ = [
     "is_construct",
     "is_inside",
     "kind",
+    "locate",
     "merge",
     "minimum_size",
     "new_context",

@@ -1,6 +1,7 @@
 """What a tree of constructs is: its children, kinds and types, its expressions as text, its sizes."""
 
 import enum
+import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -62,6 +63,29 @@ def field_of(expression: Any) -> str | None:
     return expression.__getfield__() if isinstance(expression, construct.expr.Path) else None
 
 
+def locate(con: Con, path: str) -> Con | None:
+    """The field at a path such as `metadata_kv[1].key.len`; of a Switch, one in the first case that has such a field.
+
+    None where there is none.
+    """
+    here: Con | None = con
+    for step in re.findall(r"\[|[^.\[\]]+", re.sub(r"\[\d+\]", ".[", path)):
+        here = _inside(here, step)
+        if here is None:
+            return None
+    return here
+
+
+def _inside(con: Con, step: str) -> Con | None:
+    """The field of this name, or the item of an array for "["."""
+    inner = unwrap(con)
+    if isinstance(inner, construct.Switch):
+        return next(filter(None, (_inside(case, step) for case in inner.cases.values())), None)
+    if isinstance(inner, construct.Struct):
+        return next((child for child in inner.subcons if child.name == step), None)
+    return inner.subcon if isinstance(inner, construct.Array) and step == "[" else None
+
+
 def minimum_size(con: Con) -> int:
     """The fewest bytes that `con` can take on the wire."""
     if isinstance(con, construct.Struct):
@@ -103,9 +127,14 @@ def is_adapted(con: Con) -> bool:
 
 
 def kind(con: Con) -> str:
-    """What a construct is on the wire, in a word: uint32, float64, bytes, struct, array, or nothing (no bytes)."""
+    """What a construct is on the wire: uint32, float64, bytes, struct, array, switch, or nothing (no bytes)."""
     inner = unwrap(con)
     if isinstance(inner, construct.FormatField):
         return dtype(inner).name
-    names = {construct.Struct: "struct", construct.Array: "array", construct.Computed: "nothing"}
+    names = {
+        construct.Struct: "struct",
+        construct.Array: "array",
+        construct.Switch: "switch",
+        construct.Computed: "nothing",
+    }
     return next((name for type, name in names.items() if isinstance(inner, type)), "bytes")

@@ -1,0 +1,94 @@
+"""Why a file cannot be read or is refused: how far it can be read, what stands there, what should, and what it may be.
+
+`causes` has the guesses, `text` the words.
+"""
+
+from typing import Any, NamedTuple
+
+from ..annotate import Entry, mapped, short
+from ..errors import GGUFError
+from ..file import Model
+from ..limits import MAX_NESTING
+from ..schema import GGUFStructs, sniff, structs
+from ..sources import Reader, Source, source_of
+from ..walk import kind, locate, trace
+from .causes import Failure, likely_causes
+
+SHOWN_BEFORE, SHOWN_AFTER = 16, 48
+"""Bytes shown around the place of a fault."""
+
+DEEPEST = 4
+"""Levels of lists in which fields are told apart."""
+
+
+class Explanation(NamedTuple):
+    """What is wrong with a file.
+
+    Attributes:
+        error: The fault, with path and offset; None for a file in order.
+        entries: The fields that were read before the field at fault, in the order of the bytes.
+        start: Absolute offset of the first byte in `found`.
+        found: Bytes around the fault.
+        expected: What should stand there, from the schema; empty where the fault is in no one field.
+        causes: What may have happened, the likeliest first.
+    """
+
+    error: GGUFError | None
+    entries: list[Entry]
+    start: int
+    found: bytes
+    expected: str
+    causes: list[str]
+
+
+def explain(source: Any) -> Explanation:
+    """Explain why `open` refuses a file.
+
+    Args:
+        source: A path, a bytes-like object, or a binary file object.
+
+    Raises:
+        OSError: The path cannot be read.
+    """
+    opened = source_of(source, lambda start: None)
+    try:
+        layout, entries, error = _read(opened)
+        if error is None:
+            return Explanation(None, entries, 0, b"", "", [])
+        offset = min(error.offset or 0, opened.size)
+        start = max(0, offset - SHOWN_BEFORE)
+        found = opened.read_at(start, offset + SHOWN_AFTER - start)
+        before = [entry for entry in entries if entry.start < offset or not offset]
+        causes = list(likely_causes(Failure(opened, layout, error, entries)))
+        return Explanation(error, before, start, found, _expected(layout or structs(), error.path), causes)
+    finally:
+        opened.close()
+
+
+def _read(source: Source) -> tuple[GGUFStructs | None, list[Entry], GGUFError | None]:
+    """The layout, the leaves that can be read, and the first fault."""
+    reader = Reader(source)
+    try:
+        layout = sniff(reader)
+    except GGUFError as error:
+        return None, [], error
+    try:
+        faults: list[Any] = Model(source, check=False, max_nesting=MAX_NESTING).faults()
+    except GGUFError as failure:
+        faults = [failure]
+    params = {"stream_start": 0, "stream_end": source.size, "max_nesting": MAX_NESTING}
+    entries, _ = mapped(lambda enter: trace(layout.head, reader, enter, **params), _shallow)
+    return layout, [entry for entry in entries if entry.is_leaf], next(iter(faults), None)
+
+
+def _shallow(path: str, items: int) -> bool:
+    """What is divided: as in a map, but arrays of arrays only so far. Deep ones may be what is wrong."""
+    return short(path, items) and path.count("[") < DEEPEST
+
+
+def _expected(layout: GGUFStructs, path: str) -> str:
+    """What the schema says of a field; of one that may be of several types only what it is for."""
+    field = locate(layout.gguf, path)
+    if field is None:
+        return ""
+    return field.docs if kind(field) == "switch" else ": ".join(filter(None, (kind(field), field.docs)))
