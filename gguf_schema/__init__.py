@@ -18,7 +18,7 @@ The map of the house, from the ground up; a module imports only from lower floor
     values policy                     plain values and the wire form; what is refused on opening
     file                              open, and the views of an open file
     write hyperparameters quant_mix tensor_names dump annotate       one purpose each
-    summary demo                      compositions of those
+    summary demo page                 compositions of those
     cli                               the command
 """
 

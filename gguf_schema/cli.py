@@ -44,7 +44,7 @@ def dump(args: argparse.Namespace) -> str:
         return dump_text(model, tensors=tensors)
 
 
-def map(args: argparse.Namespace) -> str:
+def map(args: argparse.Namespace) -> str | None:
     """Print which field every byte of a file belongs to."""
     from . import annotate
 
@@ -57,6 +57,10 @@ def map(args: argparse.Namespace) -> str:
             mapped, wanted = annotate.entries(model, annotate.everything if args.all else annotate.short), "bytes"
         if not mapped:
             raise GGUFError(f"the file has no {wanted}")
+        if args.html is not None:
+            from .page import map_html
+
+            return _saved(args.file, args.html, map_html(model, mapped))
         if args.json:
             return annotate.map_json(model, mapped)
         return annotate.map_text(model, mapped, depth=args.depth, with_hex=args.hex)
@@ -75,6 +79,29 @@ def _model(args: argparse.Namespace) -> Model:
     for fault in model.faults() if args.no_check else ():
         _say(args.file, str(fault))
     return model
+
+
+def _saved(file: str | None, target: str, text: str) -> str | None:
+    """Write a text about a file elsewhere; what is left to print: all of it if the target is "-", else nothing."""
+    from .targets import save
+
+    if target == "-":
+        return text
+    try:
+        if _is_same(file, target):
+            raise GGUFError(f"{target} is the file that is read; it is not overwritten")
+        save(target, [text.encode()])
+    except OSError as error:
+        raise GGUFError(f"cannot write {target}: {error.strerror or error}") from None
+    _say(file, f"the page is {target}, {len(text)} bytes")
+    return None
+
+
+def _is_same(file: str | None, target: str) -> bool:
+    """Whether a path leads to the file that is read, under whatever name."""
+    if file is None or not os.path.exists(target):
+        return False
+    return os.path.samefile(sys.stdin.fileno() if file == "-" else file, target)
 
 
 def _standard_input() -> BinaryIO:
@@ -130,6 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     one = added.add_mutually_exclusive_group()
     one.add_argument("--at", type=int, metavar="OFFSET", help="only the fields that this byte belongs to")
     one.add_argument("--where", metavar="PATH", help="only the field at this path, and what is inside it")
+    one.add_argument("--html", metavar="OUT", help="as one HTML page, written to this file; '-' is standard output")
     return parser
 
 
@@ -139,11 +167,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     if args.function is dump and args.json_array and (args.markdown or args.data_offset or args.data_alignment):
         parser.error("--json-array goes with no other form than --json")
+    if args.function is map and args.html is not None and (args.json or args.hex or args.depth is not None):
+        parser.error("--html goes with no option but --all")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        answer: str = args.function(args)
+        answer: str | None = args.function(args)
     except KeyboardInterrupt:
         return 130
     except (GGUFError, OSError) as error:
@@ -152,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         _say(args.file, "there is not enough memory")
         return 2
-    return _print(answer)
+    return 0 if answer is None else _print(answer)
 
 
 def _print(answer: str) -> int:

@@ -18,7 +18,7 @@ FLOORS = [
     {"values", "policy"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate"},
-    {"summary", "demo"},
+    {"summary", "demo", "page"},
     {"cli"},
     {"__main__", "__init__"},
 ]
