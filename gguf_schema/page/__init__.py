@@ -80,7 +80,7 @@ def _inert(value: Any) -> str:
 
 
 def _contents(model: Model, mapped: list[Entry], name: str) -> dict[str, Any]:
-    """What the page holds. Columns have an item for each entry; starts are not among them, because leaves tile the file."""
+    """What the page holds. Columns have an item for each entry; no starts are needed, because leaves tile the file."""
     parents = list(_parents(mapped))
     names = [
         entry.path[len(mapped[parent].path) if parent >= 0 else 0 :].removeprefix(".")

@@ -69,17 +69,17 @@ function makeBar(bar, crumbs, scale, onSelect) {
     const { children } = piece;
     const size = stopOf(piece) - startOf(piece);
     const tone = isTensor(children[0]) ? ` type-${contents.types.of[children[0]] % 6}` : "";
-    const box = make("button", `piece section-${sectionOf(children[0])}${tone}${n % 2 ? " odd" : ""}`);
+    const box = make("button", `piece section-${sectionOf(children[0])}${tone}`);
     box.type = "button";
     box.dataset.piece = n;
     box.style.flexGrow = size;
-    box.tabIndex = n === 0 ? 0 : -1;
+    box.tabIndex = -1;
     const kind = children.length > 1 ? `${number(children.length)} fields` : isTensor(children[0]) ? typeOf(children[0]) : "";
     const text = [nameOfPiece(piece), kind, bytesText(size)].filter(Boolean);
     box.title = text.join("\n");
     box.ariaLabel = text.join(", ");
     box.append(make("b", "", text[0]), make("span", "", text.slice(1).join(", ")));
-    if (selected !== NONE && (holds(piece, selected) || children.every((child) => isInside(child, selected)))) {
+    if (selected !== NONE && holds(piece, selected)) {
       box.classList.add("selected");
       box.ariaPressed = true;
       if (sizeOf(selected) < size) box.append(makeMark(piece, size));
@@ -97,7 +97,11 @@ function makeBar(bar, crumbs, scale, onSelect) {
 
   function draw() {
     pieces = piecesOf(view());
+    const hasFocus = bar.contains(document.activeElement);
     bar.replaceChildren(...pieces.map(makePiece));
+    const reachable = bar.querySelector(".selected") ?? bar.firstElementChild;
+    if (reachable) reachable.tabIndex = 0;
+    if (hasFocus) reachable?.focus();
     crumbs.replaceChildren(
       ...views.map((shown, n) => {
         const text = n === 0 ? "Whole file" : shown.parent === views[n - 1].parent ? nameOfPiece(shown) : nameOfOne(shown.parent);
@@ -146,7 +150,6 @@ function makeBar(bar, crumbs, scale, onSelect) {
     else if (event.key === "Enter" && box) choose(pieces[box.dataset.piece]);
     else return;
     event.preventDefault();
-    if (!bar.contains(document.activeElement)) bar.firstElementChild?.focus();
   });
 
   draw();

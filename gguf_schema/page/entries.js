@@ -10,6 +10,7 @@ const typeOf = column(contents.types);
 const valueOf = column(contents.values);
 const docOf = column(contents.docs);
 
+const SECTIONS = ["metadata_kv", "tensor_infos", "padding", "tensor_data", "tail"];
 const NONE = -1; // stands for no entry, and as a parent for the whole file
 const parents = contents.up.map((distance, i) => i - distance);
 const depths = new Int32Array(count);
@@ -66,14 +67,18 @@ function titleOf(i) {
   if (isTensor(i)) return valueOf(i);
   return hasInside(i) && ["key", "name"].includes(nameOf(i + 1)) ? valueOf(i + 1) : "";
 }
+// The title of an entry or of the closest one around it that has one.
+function ownerOf(i) {
+  while (i !== NONE && !titleOf(i)) i = parents[i];
+  return i === NONE ? "" : titleOf(i);
+}
 const isTensor = (i) => sectionOf(i) === "tensor_data" && nameOf(i).endsWith("]");
 
 // The outermost field that an entry belongs to; the numbers at the start of the file are one section.
 function sectionOf(i) {
   while (parents[i] !== NONE) i = parents[i];
-  return docked.has(nameOf(i)) ? nameOf(i) : "header";
+  return SECTIONS.includes(nameOf(i)) ? nameOf(i) : "header";
 }
-const docked = new Set(["metadata_kv", "tensor_infos", "padding", "tensor_data", "tail"]);
 
 // What stands beside an entry's name: its value, or that of the part that matters.
 function summaryOf(i) {

@@ -76,8 +76,8 @@ function makeHex(box, onSelect) {
     const isSelected = selected !== NONE && isInside(run.leaf, selected);
     const row = make("div", `row gap section-${sectionOf(run.leaf)}${isSelected ? " selected" : ""}`);
     row.dataset.offset = run.start;
-    const what = titleOf(run.leaf) || pathOf(run.leaf);
-    const text = `${number(run.end - run.start)} bytes of ${what} are not in this page`;
+    const what = isTensor(run.leaf) ? ownerOf(run.leaf) : `${pathOf(run.leaf)} ${ownerOf(run.leaf)}`.trim();
+    const text = `${number(run.end - run.start)} bytes left out of this page: ${what}`;
     row.append(make("span", "offset", hexadecimal(run.start, digits)), make("span", "note", text));
     return row;
   }

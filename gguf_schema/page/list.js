@@ -7,7 +7,7 @@ function make(tag, classes = "", text = "") {
 }
 
 const ROW = 22; // height of a row, as in the style
-const TALLEST = 8e6; // browsers draw nothing beyond some tens of millions of pixels
+const TALLEST = 4e6; // browsers draw nothing beyond some millions of pixels
 
 // A scrolling list, of which only the rows in sight are in the document.
 function rowList(box, rowCount, makeRow) {
@@ -16,8 +16,10 @@ function rowList(box, rowCount, makeRow) {
   // Pixels of rows for a pixel of scrolling: 1, but in lists that are too tall.
   const scale = () => Math.max(1, (rowCount() * ROW - box.clientHeight) / Math.max(1, height() - box.clientHeight));
 
+  const fit = () => (sheet.style.height = `${height()}px`);
+
   function draw() {
-    sheet.style.height = `${height()}px`;
+    fit();
     const top = box.scrollTop * scale();
     const first = Math.floor(top / ROW);
     const end = Math.min(rowCount(), first + Math.ceil(box.clientHeight / ROW) + 1);
@@ -32,6 +34,7 @@ function rowList(box, rowCount, makeRow) {
 
   // Scroll, if need be, so that rows are in sight.
   function show(n, rows = 1) {
+    fit();
     const top = box.scrollTop * scale();
     const margin = box.clientHeight / 4;
     if (n * ROW < top) box.scrollTop = (n * ROW - margin) / scale();

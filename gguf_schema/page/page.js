@@ -16,15 +16,18 @@ function showDetails(i) {
   const place = (offset) => `${number(offset)} (0x${offset.toString(16)})`;
   const rows = {
     Path: pathOf(i),
+    Name: ownerOf(i),
     Type: typeOf(i),
-    Value: valueOf(i),
-    Meaning: docOf(i),
+    Size: `${number(sizeOf(i))} bytes`,
     Start: place(starts[i]),
     End: place(endOf(i)),
-    Size: `${number(sizeOf(i))} bytes`,
+    Value: valueOf(i),
+    Meaning: docOf(i),
   };
   part("details").replaceChildren(
-    ...Object.entries(rows).flatMap(([term, text]) => [make("dt", "", term), make("dd", term.toLowerCase(), text)]),
+    ...Object.entries(rows)
+      .filter(([, text]) => text)
+      .flatMap(([term, text]) => [make("dt", "", term), make("dd", term.toLowerCase(), text)]),
   );
 }
 
