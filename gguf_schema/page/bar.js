@@ -1,7 +1,8 @@
 // The bar: what is inside one entry (at first, the whole file) side by side, as wide as it is long but never too narrow
 // to be hit. What is too much for the bar is put together in groups, which open like entries do.
 
-const MOST = 40;
+const FEW = 48; // pieces that fit
+const MOST = 16; // long pieces that more children are put into
 
 function makeBar(bar, crumbs, scale, onSelect) {
   const whole = { parent: NONE, children: childrenOf(NONE).filter(sizeOf) };
@@ -16,7 +17,7 @@ function makeBar(bar, crumbs, scale, onSelect) {
 
   // Children in runs of about the same length, each of which is one piece of the bar.
   function piecesOf({ parent, children }) {
-    if (children.length <= MOST) return children.map((child) => ({ parent, children: [child] }));
+    if (children.length <= FEW) return children.map((child) => ({ parent, children: [child] }));
     const long = children.reduce((sum, child) => sum + sizeOf(child), 0) / MOST;
     const many = Math.ceil(children.length / MOST);
     const pieces = [];

@@ -51,8 +51,8 @@ function makeHex(box, onSelect) {
     const letters = make("span", "letters");
     for (let offset = base; offset < base + WIDTH; offset++) {
       if (offset < run.start || offset >= run.end) {
-        bytes.append(make("span"));
-        letters.append(make("span"));
+        bytes.append(make("span", "", " "));
+        letters.append(make("span", "", " "));
         continue;
       }
       const byte = run.data[offset - run.start];
@@ -76,8 +76,8 @@ function makeHex(box, onSelect) {
     const isSelected = selected !== NONE && isInside(run.leaf, selected);
     const row = make("div", `row gap section-${sectionOf(run.leaf)}${isSelected ? " selected" : ""}`);
     row.dataset.offset = run.start;
-    const what = isTensor(run.leaf) ? ownerOf(run.leaf) : `${pathOf(run.leaf)} ${ownerOf(run.leaf)}`.trim();
-    const text = `${number(run.end - run.start)} bytes left out of this page: ${what}`;
+    const what = ownerOf(run.leaf) || pathOf(run.leaf);
+    const text = `${what}: ${number(run.end - run.start)} bytes, left out of this page`;
     row.append(make("span", "offset", hexadecimal(run.start, digits)), make("span", "note", text));
     return row;
   }
