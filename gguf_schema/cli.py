@@ -88,8 +88,8 @@ def _saved(file: str | None, target: str, text: str) -> str | None:
     if target == "-":
         return text
     try:
-        if _is_same(file, target):
-            raise GGUFError(f"{target} is the file that is read; it is not overwritten")
+        if _is_model(target):
+            raise GGUFError(f"{target} is a GGUF file; it is not overwritten")
         save(target, [text.encode()])
     except OSError as error:
         raise GGUFError(f"cannot write {target}: {error.strerror or error}") from None
@@ -97,11 +97,14 @@ def _saved(file: str | None, target: str, text: str) -> str | None:
     return None
 
 
-def _is_same(file: str | None, target: str) -> bool:
-    """Whether a path leads to the file that is read, under whatever name."""
-    if file is None or not os.path.exists(target):
+def _is_model(path: str) -> bool:
+    """Whether a GGUF file is there: the one that is read, under whatever name, or one that was named by mistake."""
+    from .schema import MAGIC
+
+    if not os.path.isfile(path):
         return False
-    return os.path.samefile(sys.stdin.fileno() if file == "-" else file, target)
+    with io.open(path, "rb") as file:  # noqa: UP020 (`open` is ours)
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _standard_input() -> BinaryIO:

@@ -288,17 +288,18 @@ def test_an_old_page_stays_whole_when_writing_fails(path, tmp_path, monkeypatch,
     assert sorted(os.listdir(tmp_path)) == ["demo.gguf", "out.html"]
 
 
-def test_the_model_is_not_overwritten(path, tmp_path, capsys):
+def test_no_model_is_overwritten(path, tmp_path, capsys):
     link = tmp_path / "link.html"
     link.symlink_to(path)
     for out in path, link:
-        assert main(["map", str(path), "--html", str(out)]) == 2
-        assert "is the file that is read" in capsys.readouterr().err
+        for arguments in [str(path)], []:  # without FILE, OUT would be the file that was meant
+            assert main(["map", *arguments, "--html", str(out)]) == 2
+            assert f"{out} is a GGUF file; it is not overwritten" in capsys.readouterr().err
     command = [sys.executable, "-m", "gguf_schema", "map", "-", "--html", str(path)]
     with open(path, "rb") as model:
         run = subprocess.run(command, stdin=model, capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert "is the file that is read" in run.stderr
+    assert "is a GGUF file; it is not overwritten" in run.stderr
     assert path.read_bytes() == demo_model()
 
 

@@ -1,8 +1,8 @@
 // The bar: what is inside one entry (at first, the whole file) side by side, as wide as it is long but never too narrow
 // to be hit. What is too much for the bar is put together in groups, which open like entries do.
 
-const FEW = 48; // pieces that fit
-const MOST = 16; // long pieces that more children are put into
+const FEW = 48; // children that each have a piece; where there are more, they are grouped
+const MOST = 16; // what then counts as long: this part of all, in bytes or in children
 
 function makeBar(bar, crumbs, scale, onSelect) {
   const whole = { parent: NONE, children: childrenOf(NONE).filter(sizeOf) };

@@ -74,8 +74,9 @@ function ownerOf(i) {
 }
 const isTensor = (i) => sectionOf(i) === "tensor_data" && nameOf(i).endsWith("]");
 
-// The outermost field that an entry belongs to; the numbers at the start of the file are one section.
+// The outermost field that an entry belongs to; the numbers at the start of the file are one section, padding is another.
 function sectionOf(i) {
+  if (nameOf(i).endsWith("padding")) return "padding";
   while (parents[i] !== NONE) i = parents[i];
   return SECTIONS.includes(nameOf(i)) ? nameOf(i) : "header";
 }
