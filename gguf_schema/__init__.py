@@ -10,16 +10,16 @@ Start here:
 The map of the house, from the ground up; a module imports only from lower floors:
 
     errors enums limits signatures terminal version   pure data
-    walk/ sources divergences         construct's class zoo; where bytes come from; what other readers do
-    constructs/                       our construct subclasses, which know no GGUF
-    blocks keys/                      tensor types, one Struct a block; the standard metadata keys
-    layout                            alignment, sizes, offsets
-    schema                            THE FORMAT
-    values policy description         plain values and the wire form; what is refused on opening; the format as data
-    file                              open, and the views of an open file
-    write hyperparameters quant_mix tensor_names dump annotate       one purpose each
-    summary demo tables/ explain/     compositions of those
-    cli                               the command
+    walk/ sources targets divergences               construct's class zoo; where bytes come from and go; what readers do
+    constructs/                                     our construct subclasses, which know no GGUF
+    blocks keys/                                    tensor types, one Struct a block; the standard metadata keys
+    layout                                          alignment, sizes, offsets
+    schema                                          THE FORMAT
+    values policy description                       plain values and the wire form; what is refused on opening; the format as data
+    file                                            open, and the views of an open file
+    write hyperparameters quant_mix tensor_names dump annotate   one purpose each
+    summary demo tables/ explain/ page/             compositions of those
+    cli                                             the command
 """
 
 from .enums import ArrayType, GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType

@@ -217,10 +217,16 @@ def map_text(model: Model, mapped: list[Entry], depth: int | None = None, with_h
             place += f"  {shown.hex(' '):<{3 * HEX_BYTES - 1}}{more}"
         name = entry.path if entry.path.endswith("]") else entry.path.rpartition(".")[2]
         name = name[name.rfind("[") :] if name.endswith("]") else name
-        text = printable(str(plain(entry.value)))
-        value = text if len(text) <= LETTERS else f"{text[:LETTERS]}…"
+        value = value_text(entry, LETTERS)
         lines.append(f"{place}  {'  ' * level}{name}: {value}  ({entry.type}{f': {entry.doc}' if entry.doc else ''})")
     return "\n".join(lines)
+
+
+def value_text(entry: Entry, letters: int) -> str:
+    """The value of an entry as text that is safe to print, cut after so many letters."""
+    whole = str(plain(entry.value))
+    text = printable(whole[:letters])
+    return text if max(len(whole), len(text)) <= letters else f"{text[:letters]}…"
 
 
 def _level(path: str) -> int:

@@ -46,7 +46,7 @@ def dump(args: argparse.Namespace) -> str:
         return dump_text(model, tensors=tensors)
 
 
-def map(args: argparse.Namespace) -> str:
+def map(args: argparse.Namespace) -> str | None:
     """Print which field every byte of a file belongs to."""
     from . import annotate
 
@@ -59,6 +59,10 @@ def map(args: argparse.Namespace) -> str:
             mapped, wanted = annotate.entries(model, annotate.everything if args.all else annotate.short), "bytes"
         if not mapped:
             raise GGUFError(f"the file has no {wanted}")
+        if args.html is not None:
+            from .page import map_html
+
+            return _saved(args.file, args.html, map_html(model, mapped))
         if args.json:
             return annotate.map_json(model, mapped)
         return annotate.map_text(model, mapped, depth=args.depth, with_hex=args.hex)
@@ -93,6 +97,32 @@ def _model(args: argparse.Namespace) -> Model:
     for fault in model.faults() if args.no_check else ():
         _say(args.file, str(fault))
     return model
+
+
+def _saved(file: str | None, target: str, text: str) -> str | None:
+    """Write a text about a file elsewhere; what is left to print: all of it if the target is "-", else nothing."""
+    from .targets import save
+
+    if target == "-":
+        return text
+    try:
+        if _is_model(target):
+            raise GGUFError(f"{target} is a GGUF file; it is not overwritten")
+        save(target, [text.encode()])
+    except OSError as error:
+        raise GGUFError(f"cannot write {target}: {error.strerror or error}") from None
+    _say(file, f"the page is {target}, {len(text)} bytes")
+    return None
+
+
+def _is_model(path: str) -> bool:
+    """Whether a GGUF file is there: the one that is read, under whatever name, or one that was named by mistake."""
+    from .schema import MAGIC
+
+    if not os.path.isfile(path):
+        return False
+    with io.open(path, "rb") as file:  # noqa: UP020 (`open` is ours)
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _standard_input() -> BinaryIO:
@@ -148,6 +178,7 @@ def _parser() -> argparse.ArgumentParser:
     one = added.add_mutually_exclusive_group()
     one.add_argument("--at", type=int, metavar="OFFSET", help="only the fields that this byte belongs to")
     one.add_argument("--where", metavar="PATH", help="only the field at this path, and what is inside it")
+    one.add_argument("--html", metavar="OUT", help="as one HTML page, written to this file; '-' is standard output")
 
     added = commands.add_parser("explain", help=explain.__doc__, description=explain.__doc__)
     added.add_argument("file", metavar="FILE", help="a GGUF file; '-' is standard input")
@@ -166,6 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     if args.function is dump and args.json_array and (args.markdown or args.data_offset or args.data_alignment):
         parser.error("--json-array goes with no other form than --json")
+    if args.function is map and args.html is not None and (args.json or args.hex or args.depth is not None):
+        parser.error("--html goes with no option but --all")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -179,6 +212,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         _say(args.file, "there is not enough memory")
         return UNREADABLE
+    if answer is None:
+        return 0
     text, status = answer if isinstance(answer, tuple) else (answer, 0)
     return _print(text) or status
 

@@ -1,6 +1,5 @@
 """Writing files from plain Python values, numpy arrays, and what `open` read."""
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
@@ -15,6 +14,7 @@ from .keys import ALIGNMENT
 from .layout import align_up, alignment_of, known_sizes, n_bytes, place, type_name
 from .policy import Parsed, errors
 from .schema import LATEST_VERSION, ORDERS, structs
+from .targets import save
 from .values import MetadataKV, infer, text, to_wire
 
 
@@ -76,16 +76,7 @@ def write(
     start = layout.gguf.build({"metadata_kv": kv, "tensor_infos": infos})
     for finding in errors(Parsed(kv, infos, known_sizes(infos), aligned, 0, 0, None)):
         raise BuildError(finding.message, finding.path)
-    chunks = _chunks(start, new, aligned)
-    if not isinstance(target, str | os.PathLike) and not hasattr(target, "write"):
-        raise TypeError(f"expected a path or a binary file object, found {target.__class__.__name__}")
-    if not isinstance(target, str | os.PathLike):
-        _write_all(target, chunks)
-    elif os.path.exists(target) and not os.path.isfile(target):
-        with open(target, "wb") as special:  # a pipe or a device cannot be replaced
-            _write_all(special, chunks)
-    else:
-        _replace(os.path.realpath(target), chunks)
+    save(target, _chunks(start, new, aligned))
 
 
 def _pairs(metadata: Any) -> Iterator[MetadataKV]:
@@ -229,54 +220,3 @@ def _chunks(start: bytes, tensors: list[NewTensor], alignment: int) -> Iterator[
         for position in range(0, tensor.data.nbytes, PIECE):
             yield tensor.data[position : position + PIECE]
         yield bytes(align_up(tensor.data.nbytes, alignment) - tensor.data.nbytes)
-
-
-def _write_all(file: BinaryIO, chunks: Iterable[memoryview | bytes]) -> None:
-    """Write every byte, also where the file takes fewer at once (raw files may)."""
-    for chunk in chunks:
-        rest = memoryview(chunk)
-        while rest:
-            written = file.write(rest)
-            rest = rest[len(rest) if written is None else written :]
-
-
-def _replace(path: str, chunks: Iterable[memoryview | bytes]) -> None:
-    """Write a file beside `path`, then put it in its place at once; the old file stays whole until then."""
-    import tempfile  # not at the top: it costs a third of the package's import
-
-    folder, name = os.path.split(path)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{name[:40]}.", suffix=".tmp", dir=folder)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, path) from None
-    try:
-        with open(handle, "wb") as file:
-            os.chmod(temporary, _mode(path))
-            _write_all(file, chunks)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _mode(path: str) -> int:
-    """The permissions of the file that is there, or those of a new one."""
-    with contextlib.suppress(OSError):
-        return os.stat(path).st_mode & 0o7777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name last, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

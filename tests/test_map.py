@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 
 import gguf_schema as gs
-from gguf_schema.annotate import at, entries, everything, leaves, map_text, where
+from gguf_schema.annotate import at, entries, everything, leaves, map_text, short, where
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
+from gguf_schema.walk import is_inside
 
 from .shared import CORPUS, cases, corpus_files, needs_corpus
 from .test_generated_files import files
@@ -26,6 +27,18 @@ def assert_tiles(model, mapped):
         assert leaf.end >= leaf.start
         cursor = leaf.end
     assert cursor == model.size
+
+
+def nested_file():
+    """Short arrays of numbers, of strings and of arrays, and an empty one."""
+    arrays = [
+        {"type": T.UINT8, "array": [1, 2, 3]},
+        {"type": T.STRING, "array": ["a", "", "bc"]},
+        {"type": T.ARRAY, "array": [{"type": T.UINT16, "array": [1]}, {"type": T.STRING, "array": ["d"]}]},
+        {"type": T.INT8, "array": []},
+    ]
+    pairs = [{"key": f"a.{i}", "value_type": T.ARRAY, "value": array} for i, array in enumerate(arrays)]
+    return gs.GGUF.build({"metadata_kv": pairs, "tensor_infos": []})
 
 
 def places(model):
@@ -52,6 +65,22 @@ def test_leaves_tile_generated_files(obj):
     model = gs.open(gs.GGUF.build(obj), check=False)
     assert_tiles(model, leaves(model, everything))
     assert_tiles(model, leaves(model, lambda path, items: False))
+
+
+@pytest.mark.parametrize("enter", [short, everything])
+@pytest.mark.parametrize("data", [demo_model(), nested_file()], ids=["demo", "nested"])
+def test_outer_entries_come_before_those_inside_them(data, enter):
+    """Each entry stands where what was before it ends: on what is inside the same one, or on the start of that."""
+    cursor = 0
+    outer = []
+    for entry in entries(gs.open(data), enter):
+        while outer and not is_inside(entry.path, outer[-1].path):
+            assert outer.pop().end == cursor
+        assert entry.start == cursor
+        if entry.is_leaf:
+            cursor = entry.end
+        else:
+            outer.append(entry)
 
 
 def test_places_of_worked_example_2():

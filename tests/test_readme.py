@@ -46,7 +46,7 @@ def test_commands_that_are_named_exist(tmp_path, capsys):
     path.write_bytes(demo_model())
     named = re.findall(r"^- `gguf-schema (\w+) \[?FILE\]?`(.*?)(?=^- |\n\n)", TEXT, re.MULTILINE | re.DOTALL)
     assert [command for command, _ in named] == ["info", "dump", "map"]
-    values = {"N": "1", "OFFSET": "4", "PATH": "version"}
+    values = {"N": "1", "OFFSET": "4", "PATH": "version", "OUT": "-"}
     for command, text in named:
         options = re.findall(r"`(--[a-z-]+)(?: ([A-Z]+))?`", text)
         assert options

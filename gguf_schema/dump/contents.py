@@ -13,7 +13,7 @@ from ..file import Model
 from ..layout import n_elements, type_name
 from ..schema import ORDER_NAMES
 from ..values import plain_pairs
-from ..walk import unwrap
+from ..walk import kind
 
 COUNTS = {"version": "GGUF.version", "tensor_count": "GGUF.tensor_count", "metadata_kv_count": "GGUF.kv_count"}
 """Fields of the header → names under which gguf-py lists them with the metadata."""
@@ -87,12 +87,11 @@ def contents(model: Model) -> tuple[list[Field], list[Info]]:
     """
     if model.closed:
         raise GGUFError("the file is closed")
-    number_types = {number: type for type, number in model.layout.numbers.items()}
     fields: list[Field] = []
     infos: list[Info] = []
     for node in model.trace("metadata_kv[0]", "tensor_infos[0]"):
         if node.path in COUNTS:
-            fields.append(Field(COUNTS[node.path], node.start, number_types[unwrap(node.con)], node.value))
+            fields.append(Field(COUNTS[node.path], node.start, GGUFValueType[kind(node.con).upper()], node.value))
         elif node.path.startswith("metadata_kv["):
             (pair,) = plain_pairs([node.value])
             fields.append(Field(pair.key, node.start, pair.type, _with_bools(pair.type, pair.value)))

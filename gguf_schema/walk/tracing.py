@@ -89,14 +89,15 @@ def trace(con: Con, data: bytes | Stream, enter: Enter, **params: Any) -> Iterat
     yield from _trace(con, stream, context, "", enter)
 
 
-def _trace(con: Con, stream: Stream, context: construct.Container, path: str, enter: Enter) -> Iterator[Node]:
-    """The nodes of `con`, itself last."""
+def _trace(
+    con: Con, stream: Stream, context: construct.Container, path: str, enter: Enter, docs: str | None = None
+) -> Iterator[Node]:
+    """The nodes of `con`, itself last, with the docs of the Switch that took it, if one did."""
+    docs = con.docs if docs is None else docs
     start = stream.tell()
     inner = unwrap(con)
     if isinstance(inner, construct.Switch) and (key := evaluate(inner.keyfunc, context)) in inner.cases:
-        *below, last = _trace(inner.cases[key], stream, context, path, enter)
-        yield from below
-        yield last._replace(docs=con.docs)
+        yield from _trace(inner.cases[key], stream, context, path, enter, docs)
         return
     if isinstance(inner, construct.Struct) and enter(path, len(inner.subcons)):
         fields = new_context(context, inner, stream)
@@ -127,7 +128,7 @@ def _trace(con: Con, stream: Stream, context: construct.Container, path: str, en
     if isinstance(value, construct.Container) and is_adapted(con):
         stream.seek(start)
         value = con._parsereport(stream, context, path)
-    yield Node(path, start, end, value, con, con.docs)
+    yield Node(path, start, end, value, con, docs)
 
 
 def _joined(path: str, name: str) -> str:

@@ -27,6 +27,16 @@ def tensor_file(path: Path, tensors: int) -> Path:
     return path
 
 
+def large_file(path: Path, tensors: int = 2_000, size: int = 20 << 30) -> Path:
+    """A file with one pair and so many I8 tensors, whose data has about this size together and is a hole."""
+    each = align_up(size // tensors, 32)
+    kv = [{"key": "general.architecture", "value_type": T.STRING, "value": "llama"}]
+    infos = [{"name": f"blk.{i // 9}.ffn_{i % 9}.weight", "dimensions": [each], "type": Q.I8} for i in range(tensors)]
+    path.write_bytes(gs.GGUF.build({"metadata_kv": kv, "tensor_infos": infos}))
+    os.truncate(path, path.stat().st_size + tensors * each)
+    return path
+
+
 def pair_file(path: Path, pairs: int) -> Path:
     """A file with so many UINT32 pairs and no tensors."""
     kv = [{"key": f"llama.number_{i}", "value_type": T.UINT32, "value": i} for i in range(pairs)]
