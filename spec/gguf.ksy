@@ -396,19 +396,19 @@ enums:
     0:
       id: f32
       -orig-id: GGML_TYPE_F32
-      doc: '1 elements in 4 bytes'
+      doc: block_size 1, type_size 4
     1:
       id: f16
       -orig-id: GGML_TYPE_F16
-      doc: '1 elements in 2 bytes'
+      doc: block_size 1, type_size 2
     2:
       id: q4_0
       -orig-id: GGML_TYPE_Q4_0
-      doc: '32 elements in 18 bytes'
+      doc: block_size 32, type_size 18
     3:
       id: q4_1
       -orig-id: GGML_TYPE_Q4_1
-      doc: '32 elements in 20 bytes'
+      doc: block_size 32, type_size 20
     4:
       id: q4_2
       -orig-id: GGML_TYPE_Q4_2
@@ -420,103 +420,103 @@ enums:
     6:
       id: q5_0
       -orig-id: GGML_TYPE_Q5_0
-      doc: '32 elements in 22 bytes'
+      doc: block_size 32, type_size 22
     7:
       id: q5_1
       -orig-id: GGML_TYPE_Q5_1
-      doc: '32 elements in 24 bytes'
+      doc: block_size 32, type_size 24
     8:
       id: q8_0
       -orig-id: GGML_TYPE_Q8_0
-      doc: '32 elements in 34 bytes'
+      doc: block_size 32, type_size 34
     9:
       id: q8_1
       -orig-id: GGML_TYPE_Q8_1
-      doc: '32 elements in 36 bytes'
+      doc: block_size 32, type_size 36
     10:
       id: q2_k
       -orig-id: GGML_TYPE_Q2_K
-      doc: '256 elements in 84 bytes'
+      doc: block_size 256, type_size 84
     11:
       id: q3_k
       -orig-id: GGML_TYPE_Q3_K
-      doc: '256 elements in 110 bytes'
+      doc: block_size 256, type_size 110
     12:
       id: q4_k
       -orig-id: GGML_TYPE_Q4_K
-      doc: '256 elements in 144 bytes'
+      doc: block_size 256, type_size 144
     13:
       id: q5_k
       -orig-id: GGML_TYPE_Q5_K
-      doc: '256 elements in 176 bytes'
+      doc: block_size 256, type_size 176
     14:
       id: q6_k
       -orig-id: GGML_TYPE_Q6_K
-      doc: '256 elements in 210 bytes'
+      doc: block_size 256, type_size 210
     15:
       id: q8_k
       -orig-id: GGML_TYPE_Q8_K
-      doc: '256 elements in 292 bytes'
+      doc: block_size 256, type_size 292
     16:
       id: iq2_xxs
       -orig-id: GGML_TYPE_IQ2_XXS
-      doc: '256 elements in 66 bytes'
+      doc: block_size 256, type_size 66
     17:
       id: iq2_xs
       -orig-id: GGML_TYPE_IQ2_XS
-      doc: '256 elements in 74 bytes'
+      doc: block_size 256, type_size 74
     18:
       id: iq3_xxs
       -orig-id: GGML_TYPE_IQ3_XXS
-      doc: '256 elements in 98 bytes'
+      doc: block_size 256, type_size 98
     19:
       id: iq1_s
       -orig-id: GGML_TYPE_IQ1_S
-      doc: '256 elements in 50 bytes'
+      doc: block_size 256, type_size 50
     20:
       id: iq4_nl
       -orig-id: GGML_TYPE_IQ4_NL
-      doc: '32 elements in 18 bytes'
+      doc: block_size 32, type_size 18
     21:
       id: iq3_s
       -orig-id: GGML_TYPE_IQ3_S
-      doc: '256 elements in 110 bytes'
+      doc: block_size 256, type_size 110
     22:
       id: iq2_s
       -orig-id: GGML_TYPE_IQ2_S
-      doc: '256 elements in 82 bytes'
+      doc: block_size 256, type_size 82
     23:
       id: iq4_xs
       -orig-id: GGML_TYPE_IQ4_XS
-      doc: '256 elements in 136 bytes'
+      doc: block_size 256, type_size 136
     24:
       id: i8
       -orig-id: GGML_TYPE_I8
-      doc: '1 elements in 1 bytes'
+      doc: block_size 1, type_size 1
     25:
       id: i16
       -orig-id: GGML_TYPE_I16
-      doc: '1 elements in 2 bytes'
+      doc: block_size 1, type_size 2
     26:
       id: i32
       -orig-id: GGML_TYPE_I32
-      doc: '1 elements in 4 bytes'
+      doc: block_size 1, type_size 4
     27:
       id: i64
       -orig-id: GGML_TYPE_I64
-      doc: '1 elements in 8 bytes'
+      doc: block_size 1, type_size 8
     28:
       id: f64
       -orig-id: GGML_TYPE_F64
-      doc: '1 elements in 8 bytes'
+      doc: block_size 1, type_size 8
     29:
       id: iq1_m
       -orig-id: GGML_TYPE_IQ1_M
-      doc: '256 elements in 56 bytes'
+      doc: block_size 256, type_size 56
     30:
       id: bf16
       -orig-id: GGML_TYPE_BF16
-      doc: '1 elements in 2 bytes'
+      doc: block_size 1, type_size 2
     31:
       id: q4_0_4_4
       -orig-id: GGML_TYPE_Q4_0_4_4
@@ -532,11 +532,11 @@ enums:
     34:
       id: tq1_0
       -orig-id: GGML_TYPE_TQ1_0
-      doc: '256 elements in 54 bytes'
+      doc: block_size 256, type_size 54
     35:
       id: tq2_0
       -orig-id: GGML_TYPE_TQ2_0
-      doc: '256 elements in 66 bytes'
+      doc: block_size 256, type_size 66
     36:
       id: iq4_nl_4_4
       -orig-id: GGML_TYPE_IQ4_NL_4_4
@@ -552,19 +552,19 @@ enums:
     39:
       id: mxfp4
       -orig-id: GGML_TYPE_MXFP4
-      doc: '32 elements in 17 bytes'
+      doc: block_size 32, type_size 17
     40:
       id: nvfp4
       -orig-id: GGML_TYPE_NVFP4
-      doc: '64 elements in 36 bytes'
+      doc: block_size 64, type_size 36
     41:
       id: q1_0
       -orig-id: GGML_TYPE_Q1_0
-      doc: '128 elements in 18 bytes'
+      doc: block_size 128, type_size 18
     42:
       id: q2_0
       -orig-id: GGML_TYPE_Q2_0
-      doc: '64 elements in 18 bytes'
+      doc: block_size 64, type_size 18
   llama_ftype:
     0:
       id: all_f32

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..description import the_format
 from ..walk import Description
-from .names import ENUMS, FIELDS, STRUCTS
+from .names import ENUMS, FIELDS, STRUCTS, sizes_of
 from .yaml import yaml
 
 Ksy = dict[str, Any]
@@ -184,9 +184,7 @@ def enum(name: str, described: Description, whole: Description) -> Ksy:
         members[value] = {"id": member.lower(), "-orig-id": ENUMS[name][1] + member}
         if name == "GGMLQuantizationType":
             sizes = whole["tensor_types"].get(member)
-            members[value]["doc"] = (
-                f"{sizes['block_size']} elements in {sizes['type_size']} bytes" if sizes else "Removed from ggml"
-            )
+            members[value]["doc"] = sizes_of(sizes) if sizes else "Removed from ggml"
     return members
 
 

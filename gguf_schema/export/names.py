@@ -1,4 +1,6 @@
-"""What the parts of the format are called in C: in the GGUF specification, and in gguf.h, ggml.h and llama.h."""
+"""What the parts of the format are called elsewhere: in the GGUF specification, and in gguf.h, ggml.h and llama.h."""
+
+from ..walk import Description
 
 ENUMS = {
     "GGUFValueType": ("gguf_value_type", "GGUF_TYPE_"),
@@ -11,3 +13,8 @@ ENUMS = {
 STRUCTS = {"string": "gguf_string_t", "metadata_kv": "gguf_metadata_kv_t", "tensor_info": "gguf_tensor_info_t"}
 FIELDS = {"padding": "_padding"}
 """Types and fields that the specification calls differently."""
+
+
+def sizes_of(tensor_type: Description) -> str:
+    """The sizes of a tensor type in words."""
+    return f"block_size {tensor_type['block_size']}, type_size {tensor_type['type_size']}"
