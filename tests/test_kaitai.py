@@ -206,6 +206,15 @@ def test_the_demo_model(parser):
     assert theirs(parser, demo_model()) == ours(demo_model())
 
 
+def test_what_nobody_knows_is_refused(parser):
+    known = struct.pack("<4sIQQ Q1sIB", b"GGUF", 3, 0, 1, 1, b"k", 0, 1)
+    assert parser.from_bytes(known).body.metadata_kv[0].value == 1
+    refused = pytest.importorskip("kaitaistruct").KaitaiStructError
+    for position, byte, field in [(0, 0, "magic"), (4, 4, "version"), (33, 13, "value_type")]:
+        with pytest.raises(refused, match=field):
+            parser.from_bytes(known[:position] + bytes([byte]) + known[position + 1 :])
+
+
 @needs_corpus
 @pytest.mark.parametrize(
     "path", [path for path in corpus_files() if path.stat().st_size < SMALL], ids=lambda path: path.stem

@@ -7,7 +7,7 @@ written here as instances: the alignment, sizes, offsets.
 from typing import Any
 
 from ..description import the_format
-from ..walk import Description
+from ..walk import BY_VERSION, Description
 from .names import ENUMS, FIELDS, STRUCTS, sizes_of
 from .yaml import yaml
 
@@ -44,6 +44,8 @@ PREFIX = "gguf_"
 """Before the types' names: `string` and `array` are taken in many languages."""
 ROOT = ("preamble", "head", "gguf")
 """Types of which the root is made."""
+SAME = ("bool", "default", "placed", "rebuild", "recursive")
+"""Kinds whose bytes are those of their `type`."""
 LOW_HALF = "version_low_half"
 LEFT = "_io.size - _io.pos"
 ALIGNED = "({0} + {1} - 1) / {1} * {1}"
@@ -138,6 +140,8 @@ def attribute(type: Any, types: Description) -> Ksy | None:
         return {"size": f"data_offset > _io.size ? {LEFT} : data_offset - _io.pos"}
     if kind == "tensor_data":
         return {"size": f"data_size < 0 or data_size > {LEFT} ? {LEFT} : data_size"}
+    if kind not in ("array", "enum", "const", *SAME):
+        raise NotImplementedError(f"how Kaitai says {kind!r} is not known")
     inner = attribute(type["items" if kind == "array" else "type"], types) or {}
     if kind == "array":
         return {**inner, "repeat": "expr", "repeat-expr": type["count"]}
@@ -146,14 +150,11 @@ def attribute(type: Any, types: Description) -> Ksy | None:
     if kind == "const":
         value = type["value"]
         return (
-            {**inner, "valid": {"any-of": [*value["by_version"].values()]}} if "type" in inner else {"contents": value}
+            {"contents": value}
+            if isinstance(value, str)
+            else inner | {"valid": {"any-of": [*value[BY_VERSION].values()]}}
         )
     return inner
-
-
-def versions(type: Description) -> list[Any]:
-    """What a constant is in each version."""
-    return [*type["value"]["by_version"].values()]
 
 
 def number(type: Description) -> Any:
@@ -162,7 +163,7 @@ def number(type: Description) -> Any:
     size = type["bytes"]
     if isinstance(size, int):
         return f"{letter}{size}"
-    cases = {int(version): f"{letter}{bytes}" for version, bytes in size["by_version"].items()}
+    cases = {int(version): f"{letter}{bytes}" for version, bytes in size[BY_VERSION].items()}
     return {"switch-on": "_root.version", "cases": cases}
 
 
