@@ -10,19 +10,19 @@ Start here:
 The map of the house, from the ground up; a module imports only from lower floors:
 
     errors enums limits signatures terminal version   pure data
-    walk/ sources                     construct's class zoo; where bytes come from
+    walk/ sources divergences         construct's class zoo; where bytes come from; what other readers do
     constructs/                       our construct subclasses, which know no GGUF
-    blocks keys                       tensor types, one Struct a block; the standard metadata keys
+    blocks keys/                      tensor types, one Struct a block; the standard metadata keys
     layout                            alignment, sizes, offsets
     schema                            THE FORMAT
     values policy description         plain values and the wire form; what is refused on opening; the format as data
     file                              open, and the views of an open file
     write hyperparameters quant_mix tensor_names dump annotate export     one purpose each
-    summary demo                      compositions of those
+    summary demo tables/              compositions of those
     cli                               the command
 """
 
-from .enums import GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
+from .enums import ArrayType, GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
 from .errors import (
     BuildError,
     CheckError,
@@ -37,7 +37,7 @@ from .hyperparameters import Hyperparameters, hyperparameters
 from .quant_mix import Share, quant_mix
 from .schema import GGUF, GGUFStructs, structs
 from .tensor_names import gguf_tensor_name
-from .values import ArrayType, MetadataKV
+from .values import MetadataKV
 from .version import __version__
 from .write import NewTensor, write
 

@@ -62,6 +62,13 @@ def map(args: argparse.Namespace) -> str:
         return annotate.map_text(model, mapped, depth=args.depth, with_hex=args.hex)
 
 
+def tables(args: argparse.Namespace) -> str:
+    """Print a table of the specification, made from the schema."""
+    from .tables import FORMS, contents, table
+
+    return FORMS[args.format](contents() if args.name is None else table(args.name))
+
+
 def _model(args: argparse.Namespace) -> Model:
     """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
     if args.file is None:
@@ -130,6 +137,11 @@ def _parser() -> argparse.ArgumentParser:
     one = added.add_mutually_exclusive_group()
     one.add_argument("--at", type=int, metavar="OFFSET", help="only the fields that this byte belongs to")
     one.add_argument("--where", metavar="PATH", help="only the field at this path, and what is inside it")
+
+    added = commands.add_parser("tables", help=tables.__doc__, description=tables.__doc__)
+    added.add_argument("name", metavar="NAME", nargs="?", help="the table; without one, a list of all")
+    added.add_argument("--format", choices=("markdown", "json", "csv"), default="markdown", help="default: markdown")
+    added.set_defaults(function=tables, file="tables")  # messages begin with it
     return parser
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import block
-from .enums import GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
-from .values import ArrayType
+from .enums import ArrayType, GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
 from .write import write
 
 EMBEDDING_LENGTH = 64

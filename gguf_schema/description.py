@@ -70,6 +70,11 @@ def _tensor_type(type: GGMLQuantizationType, block: Block) -> Description:
     return {"id": int(type), "block_size": block.block_size, "type_size": block.type_size, "fields": fields}
 
 
+def removed_tensor_types() -> dict[str, int]:
+    """The types that ggml removed: their names and numbers, which nobody may use for another type."""
+    return {type.name: int(type) for type in GGMLQuantizationType if type not in blocks("<")}
+
+
 def enums() -> dict[str, Description]:
     """The enumerations: `doc`, and `members` from names to numbers."""
     return {enum.__name__: {"doc": first_paragraph(enum), "members": _members(enum)} for enum in ENUMS}
@@ -90,7 +95,7 @@ def first_paragraph(documented: Any) -> str:
 
 
 def the_format() -> Description:
-    """Everything: `magic`, `versions`, `orders`, `kinds`, `types`, `alignment`, `enums`, `tensor_types`."""
+    """Everything: `magic`, `versions`, `orders`, `kinds`, `types`, `enums`, `tensor_types`, and more."""
     return {
         "magic": str(MAGIC, "ascii"),
         "versions": list(VERSIONS),
@@ -100,4 +105,5 @@ def the_format() -> Description:
         "alignment": alignment(),
         "enums": enums(),
         "tensor_types": tensor_types(),
+        "removed_tensor_types": removed_tensor_types(),
     }

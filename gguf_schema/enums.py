@@ -1,5 +1,6 @@
-"""The enumerations of the format, under the names that gguf-py and huggingface.js share."""
+"""The enumerations of the format, under the names that gguf-py and huggingface.js share, and the types of values."""
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -26,6 +27,29 @@ class GGUFValueType(NamedInt):
     UINT64 = 10
     INT64 = 11
     FLOAT64 = 12
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """The type of an array.
+
+    Attributes:
+        type: The type of its elements.
+        items: Of an array of arrays the type of each element, which may differ.
+    """
+
+    type: GGUFValueType
+    items: "tuple[ArrayType, ...]" = ()
+
+    def __str__(self) -> str:
+        if self.type is not GGUFValueType.ARRAY:
+            return f"ARRAY of {self.type.name}"
+        kinds = dict.fromkeys(map(str, self.items))
+        return f"ARRAY of ({', '.join(kinds)})"
+
+
+ValueType = GGUFValueType | ArrayType
+"""The type of a metadata value."""
 
 
 class GGMLQuantizationType(NamedInt):

@@ -10,13 +10,14 @@ from typing import Any, Self
 import numpy as np
 
 from .blocks import Block, block
+from .enums import ValueType
 from .errors import CheckError, Finding, GGUFError
 from .layout import align_up, known_sizes, n_elements, sizes, type_name
 from .limits import MAX_NESTING
 from .policy import Parsed, errors
 from .schema import sniff
 from .sources import Reader, Source, source_of
-from .values import MetadataKV, ValueType, plain_pairs
+from .values import MetadataKV, plain_pairs
 from .walk import Enter, Node, trace
 
 

@@ -5,38 +5,17 @@ The type of a plain value is a `GGUFValueType`, or for an array an `ArrayType`; 
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .constructs import Strings
+from .enums import ArrayType, ValueType
 from .enums import GGUFValueType as T
 from .errors import BuildError, GGUFError
 from .schema import structs
 from .walk import dtype
 
-
-@dataclass(frozen=True)
-class ArrayType:
-    """The type of an array.
-
-    Attributes:
-        type: The type of its elements.
-        items: Of an array of arrays the type of each element, which may differ.
-    """
-
-    type: T
-    items: "tuple[ArrayType, ...]" = ()
-
-    def __str__(self) -> str:
-        if self.type is not T.ARRAY:
-            return f"ARRAY of {self.type.name}"
-        kinds = dict.fromkeys(map(str, self.items))
-        return f"ARRAY of ({', '.join(kinds)})"
-
-
-ValueType = T | ArrayType
 ARRAY = T.ARRAY
 
 

@@ -8,14 +8,14 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .blocks import block, blocks
+from .enums import ArrayType, GGUFValueType
 from .enums import GGMLQuantizationType as T
-from .enums import GGUFValueType
 from .errors import BuildError, GGUFError
 from .keys import ALIGNMENT
 from .layout import align_up, alignment_of, known_sizes, n_bytes, place, type_name
 from .policy import Parsed, errors
 from .schema import LATEST_VERSION, ORDERS, structs
-from .values import ArrayType, MetadataKV, infer, text, to_wire
+from .values import MetadataKV, infer, text, to_wire
 
 
 class NewTensor(NamedTuple):

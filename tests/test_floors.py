@@ -10,7 +10,7 @@ import gguf_schema
 PACKAGE = Path(gguf_schema.__file__).parent
 FLOORS = [
     {"errors", "enums", "limits", "signatures", "terminal", "version"},
-    {"walk", "sources"},
+    {"walk", "sources", "divergences"},
     {"constructs"},
     {"blocks", "keys"},
     {"layout"},
@@ -18,7 +18,7 @@ FLOORS = [
     {"values", "policy", "description"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export"},
-    {"summary", "demo"},
+    {"summary", "demo", "tables"},
     {"cli"},
     {"__main__", "__init__"},
 ]

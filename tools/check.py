@@ -2,7 +2,7 @@
 """Run every check of the project, in the order of how fast they answer; exit 1 if one of them fails.
 
 python tools/check.py          all
-python tools/check.py lint     one of: lint format types tests
+python tools/check.py lint     one of: lint format types regen drift tests
 """
 
 import subprocess
@@ -14,6 +14,8 @@ CHECKS = {
     "lint": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
     "types": ["mypy"],
+    "regen": ["tools.regen", "--check"],
+    "drift": ["tools.drift"],
     "tests": ["pytest"],
 }
 

@@ -5,8 +5,9 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from ..enums import ArrayType
 from ..file import Model
-from ..values import ArrayType, to_json
+from ..values import to_json
 from .contents import Field, Info, contents, endian
 
 

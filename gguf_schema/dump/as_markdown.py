@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..enums import ArrayType
 from ..enums import GGUFValueType as T
 from ..file import Model
 from ..terminal import printable
-from ..values import ArrayType
 from .contents import Field, Info, contents, endian, first
 
 NUMBERS, STRINGS = 7, 5

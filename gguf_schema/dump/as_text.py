@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Iterator
 
+from ..enums import ArrayType
 from ..enums import GGUFValueType as T
 from ..file import Model
 from ..terminal import printable
-from ..values import ArrayType
 from .contents import Field, Info, contents, endian, first, listed
 
 VALUES, LETTERS = 6, 60

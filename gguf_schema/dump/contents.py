@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..constructs import Strings
+from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
 from ..errors import GGUFError
 from ..file import Model
 from ..layout import n_elements, type_name
 from ..schema import ORDER_NAMES
-from ..values import ArrayType, ValueType, plain_pairs
+from ..values import plain_pairs
 from ..walk import unwrap
 
 COUNTS = {"version": "GGUF.version", "tensor_count": "GGUF.tensor_count", "metadata_kv_count": "GGUF.kv_count"}

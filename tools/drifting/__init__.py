@@ -1,0 +1,1 @@
+"""What tools/drift.py compares: `facts` of ours with those of other `sources`, less those in known.toml."""
