@@ -27,6 +27,9 @@ doc: |
 
   Not expressed: which values a key may have; that keys and names are unique;
   the inside of the blocks of a tensor.
+
+  A value is a number or a struct, by its type: Kaitai's compiler makes no C++
+  of that.
 doc-ref: 'https://github.com/ggml-org/ggml/blob/master/docs/gguf.md GGUF specification'
 seq:
   - id: magic

@@ -29,7 +29,9 @@ A file may end early: `padding` and `tensor_data` are what is left of them. Wher
 from type and dimensions (its type is unknown or was removed from ggml, or a row is no whole number of blocks), \
 `tensor_data` is all that is left of the file.
 
-Not expressed: which values a key may have; that keys and names are unique; the inside of the blocks of a tensor."""
+Not expressed: which values a key may have; that keys and names are unique; the inside of the blocks of a tensor.
+
+A value is a number or a struct, by its type: Kaitai's compiler makes no C++ of that."""
 
 DOC_REF = "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md GGUF specification"
 META = {

@@ -5,8 +5,8 @@ import re
 import textwrap
 from typing import Any
 
-PLAIN = re.compile(r"-?[A-Za-z_][\w./(), +*%-]*|\d+")
-"""Scalars that no YAML parser takes for anything but text, or a whole number."""
+PLAIN = re.compile(r"-?[A-Za-z_][\w./(), +*%-]*")
+"""Scalars that need no quotes, but for words that YAML takes for other things than text."""
 RESERVED = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 WIDTH = 80
 
@@ -45,6 +45,6 @@ def _scalar(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)
-    if isinstance(value, int) or (PLAIN.fullmatch(text) and text.lower() not in RESERVED and not text.isdigit()):
+    if isinstance(value, int) or (PLAIN.fullmatch(text) and text.lower() not in RESERVED):
         return text
     return f"'{text}'" if text.isprintable() and "'" not in text else json.dumps(text, ensure_ascii=False)
