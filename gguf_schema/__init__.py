@@ -15,9 +15,9 @@ The map of the house, from the ground up; a module imports only from lower floor
     blocks keys/                                    tensor types, one Struct a block; the standard metadata keys
     layout                                          alignment, sizes, offsets
     schema                                          THE FORMAT
-    values policy description                       plain values and the wire form; what is refused on opening; the format as data
+    values policy description                       plain values and the wire form; what is refused; the format as data
     file                                            open, and the views of an open file
-    write hyperparameters quant_mix tensor_names dump annotate   one purpose each
+    write hyperparameters quant_mix tensor_names dump/ annotate export/   one purpose each
     summary demo tables/ explain/ page/             compositions of those
     cli                                             the command
 """

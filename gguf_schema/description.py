@@ -10,6 +10,8 @@ from typing import Any
 
 from .blocks import Block, blocks
 from .enums import GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
+from .keys import ALIGNMENT
+from .limits import DEFAULT_ALIGNMENT
 from .schema import MAGIC, ORDER_NAMES, VERSIONS, GGUFStructs, structs
 from .walk import Description, describe, is_construct, merge
 
@@ -82,6 +84,11 @@ def _members(enum: type[IntEnum]) -> dict[str, int]:
     return {member.name: int(member) for member in enum}
 
 
+def alignment() -> Description:
+    """What the kind `alignment` refers to: the `key`, the `value_type` that is obeyed, and the `default`."""
+    return {"key": ALIGNMENT.template, "value_type": GGUFValueType.UINT32.name, "default": DEFAULT_ALIGNMENT}
+
+
 def first_paragraph(documented: Any) -> str:
     """The first paragraph of a docstring, on one line."""
     return " ".join((documented.__doc__ or "").partition("\n\n")[0].split())
@@ -95,6 +102,7 @@ def the_format() -> Description:
         "orders": list(ORDER_NAMES.values()),
         "kinds": KINDS,
         "types": types(),
+        "alignment": alignment(),
         "enums": enums(),
         "tensor_types": tensor_types(),
         "removed_tensor_types": removed_tensor_types(),

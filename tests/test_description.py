@@ -92,6 +92,11 @@ def test_blocks_are_laid_out():
         assert ends[-1] == one["type_size"]
 
 
+def test_alignment_is_what_the_schema_reads():
+    """gguf.h: GGUF_KEY_GENERAL_ALIGNMENT, GGUF_DEFAULT_ALIGNMENT; read as an uint32."""
+    assert description.alignment() == {"key": "general.alignment", "value_type": "UINT32", "default": 32}
+
+
 def test_merging_keeps_what_is_alike():
     assert description.merge({1: {"a": 1, "b": [1, 2]}, 2: {"a": 1, "b": [1, 3]}}) == {
         "a": 1,

@@ -1,17 +1,16 @@
 """Each row of the table of divergences is held against the labelled cases and the readers that are installed."""
 
 import json
-import shutil
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
 
 import gguf_schema as gs
 from gguf_schema.divergences import DIVERGENCES, LIMITS
 
+from .node import run_node
 from .shared import CASES, cases, needs_cases
 
 CASE = {case["name"]: case for case in cases()}
@@ -76,24 +75,23 @@ def test_gguf_py(row):
 
 
 READ_ALL = """
-import { gguf } from "@huggingface/gguf";
-const verdicts = {};
-for (const path of process.argv.slice(1)) {
-  verdicts[path] = await gguf(path, { allowLocalFile: true }).then(() => null, (error) => error.message);
+const { gguf } = require("@huggingface/gguf");
+async function all() {
+    const verdicts = {};
+    for (const path of process.argv.slice(1)) {
+        verdicts[path] = await gguf(path, { allowLocalFile: true }).then(() => null, (error) => error.message);
+    }
+    console.log(JSON.stringify(verdicts));
 }
-console.log(JSON.stringify(verdicts));
+all();
 """
 
 
 @pytest.fixture(scope="module")
 def huggingface_js():
     """What huggingface.js says to each case: path → message, or None where it reads the file."""
-    modules = Path("node_modules/@huggingface/gguf")
-    if not shutil.which("node") or not modules.is_dir():
-        pytest.skip("could not import @huggingface/gguf: npm install --no-save @huggingface/gguf@0.4.6 (and node)")
     paths = [str(CASES / case["file"]) for case in CASE.values()]
-    command = ["node", "--input-type=module", "-e", READ_ALL, *paths]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
+    return json.loads(run_node("@huggingface/gguf", READ_ALL, *paths))
 
 
 @needs_cases

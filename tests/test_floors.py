@@ -17,7 +17,7 @@ FLOORS = [
     {"schema"},
     {"values", "policy", "description"},
     {"file"},
-    {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate"},
+    {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export"},
     {"summary", "demo", "tables", "explain", "page"},
     {"cli"},
     {"__main__", "__init__"},

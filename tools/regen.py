@@ -18,11 +18,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gguf_schema.errors import GGUFError
+from gguf_schema.export import EXPORTS
 from gguf_schema.tables import FORMS, table
+from gguf_schema.targets import save
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "spec/gguf.md")
 """Our files with regions."""
+FOLDER = ROOT / "spec"
+"""Where the exports are."""
 
 START = re.compile(r"^<!-- gguf-schema: (?P<name>\S+) -->(?=\r?$)", re.MULTILINE)
 END = re.compile(r"^<!-- /gguf-schema -->(?=\r?$)", re.MULTILINE)
@@ -63,6 +67,12 @@ def generated(documents: list[Path]) -> Iterator[tuple[Path, str]]:
             raise GGUFError(f"{document}: {error}") from None
 
 
+def ours() -> Iterator[tuple[Path, str]]:
+    """Each of our own generated files, and what it must hold."""
+    yield from generated([ROOT / name for name in DOCUMENTS])
+    yield from ((FOLDER / name, text()) for name, text in EXPORTS.items())
+
+
 def is_current(path: Path, text: str) -> bool:
     """Whether a file holds these bytes."""
     return path.exists() and path.read_bytes() == text.encode()
@@ -75,7 +85,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
     args = parser.parse_args(arguments)
     try:
-        wanted = list(generated(args.files or [ROOT / name for name in DOCUMENTS]))
+        wanted = list(generated(args.files) if args.files else ours())
     except (GGUFError, OSError, UnicodeDecodeError) as error:
         print(f"regen: {error}", file=sys.stderr)
         return 2
@@ -83,7 +93,7 @@ def main(arguments: list[str]) -> int:
     for path, text in stale:
         print(f"{'stale' if args.check else 'written'}: {path}")
         if not args.check:
-            path.write_text(text, encoding="utf-8", newline="")
+            save(path, [text.encode()])
     if args.check and stale:
         print(f"run: python tools/regen.py {' '.join(map(str, args.files))}".rstrip())
     return 1 if args.check and stale else 0

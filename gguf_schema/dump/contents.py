@@ -91,7 +91,7 @@ def contents(model: Model) -> tuple[list[Field], list[Info]]:
     infos: list[Info] = []
     for node in model.trace("metadata_kv[0]", "tensor_infos[0]"):
         if node.path in COUNTS:
-            fields.append(Field(COUNTS[node.path], node.start, GGUFValueType[kind(node.con).upper()], node.value))
+            fields.append(Field(COUNTS[node.path], node.start, T[kind(node.con).upper()], node.value))
         elif node.path.startswith("metadata_kv["):
             (pair,) = plain_pairs([node.value])
             fields.append(Field(pair.key, node.start, pair.type, _with_bools(pair.type, pair.value)))
