@@ -10,7 +10,7 @@ from typing import Any
 
 from .blocks import Block, blocks
 from .enums import GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType
-from .keys import ALIGNMENT
+from .keys import ALIGNMENT, KEYS
 from .limits import DEFAULT_ALIGNMENT
 from .schema import MAGIC, ORDER_NAMES, VERSIONS, GGUFStructs, structs
 from .walk import Description, describe, is_construct, merge
@@ -89,6 +89,19 @@ def alignment() -> Description:
     return {"key": ALIGNMENT.template, "value_type": GGUFValueType.UINT32.name, "default": DEFAULT_ALIGNMENT}
 
 
+def keys() -> list[Description]:
+    """The standard metadata keys: `template`, the `types` that are written (the first) or taken, `required`, `doc`."""
+    return [
+        {
+            "template": key.template,
+            "types": [str(type) for type in (key.type, *key.also)],
+            "required": key.required,
+            "doc": key.docs,
+        }
+        for key in KEYS
+    ]
+
+
 def first_paragraph(documented: Any) -> str:
     """The first paragraph of a docstring, on one line."""
     return " ".join((documented.__doc__ or "").partition("\n\n")[0].split())
@@ -106,4 +119,5 @@ def the_format() -> Description:
         "enums": enums(),
         "tensor_types": tensor_types(),
         "removed_tensor_types": removed_tensor_types(),
+        "keys": keys(),
     }

@@ -121,7 +121,7 @@ class GGUFStructs:
         )
 
         self.tensor_info = Struct(
-            field("name", self.string, "At most 64 bytes; unique"),
+            field("name", self.string, "UTF-8 of 1 to 63 bytes; unique"),
             field("n_dimensions", Rebuild(self.uint32, len_(this.dimensions)), "Number of dimensions; ggml keeps 4"),
             field("dimensions", Array(this.n_dimensions, self.dimension), "ggml's ne: numpy's shape, reversed"),
             field("type", EnumAdapter(self.uint32, GGMLQuantizationType), "The ggml type of the elements"),

@@ -205,7 +205,7 @@ typedef gguf_array_header_v2 gguf_array_header_v3;
 /*
  * tensor_info: these fields, back to back
  *
- *   name          string: At most 64 bytes; unique
+ *   name          string: UTF-8 of 1 to 63 bytes; unique
  *   n_dimensions  uint32: Number of dimensions; ggml keeps 4
  *   dimensions    n_dimensions times dimension: ggml's ne: numpy's shape, reversed
  *   type          uint32: The ggml type of the elements

@@ -223,7 +223,7 @@ types:
         seq:
           - id: name
             type: gguf_string
-            doc: 'At most 64 bytes; unique'
+            doc: 'UTF-8 of 1 to 63 bytes; unique'
           - id: n_dimensions
             type: u4
             doc: 'Number of dimensions; ggml keeps 4'

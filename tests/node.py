@@ -1,4 +1,4 @@
-"""Programs of the npm registry that tests compare with, run by node, which finds them by NODE_PATH or in the project."""
+"""Programs of the npm registry that tests compare with, run by node, which looks in NODE_PATH and the project."""
 
 import shutil
 import subprocess

@@ -37,7 +37,7 @@ def test_generated_files_are_current(capsys):
 @pytest.mark.parametrize(
     ("file", "old", "new", "stale"),
     [
-        ("schema.py", '"At most 64 bytes; unique"', '"At most 63 bytes; unique"', "spec/gguf.md"),
+        ("schema.py", '"UTF-8 of 1 to 63 bytes; unique"', '"UTF-8 of 1 to 64 bytes; unique"', "spec/gguf.md"),
         ("blocks.py", 'field("hmask", Array(32, u8)', 'field("hmask", Array(33, u8)', "spec/gguf.md"),
         ("enums.py", "    MOSTLY_Q1_0 = 40\n", "", "spec/gguf.md"),
         ("enums.py", "    MOSTLY_Q1_0 = 40\n", "", "spec/gguf.ksy"),

@@ -11,7 +11,7 @@ from gguf_schema.cli import main
 from gguf_schema.enums import TokenType
 from gguf_schema.keys import KEYS
 from gguf_schema.tables import FORMS, TABLES, Table, contents, table
-from gguf_schema.tables.example import example_file
+from gguf_schema.tables.example import example_file, values_file
 
 from .peers import TYPES
 
@@ -117,19 +117,31 @@ def test_enumerations_and_keys():
 
 
 @pytest.mark.parametrize(
-    ("name", "order", "version"), [("example", "<", 3), ("example-big-endian", ">", 3), ("example-version-1", "<", 1)]
+    ("name", "data"),
+    [
+        ("example", example_file("<", 3)),
+        ("example-big-endian", example_file(">", 3)),
+        ("example-version-1", example_file("<", 1)),
+        ("example-values", values_file()),
+    ],
 )
-def test_the_example_has_every_byte(name, order, version):
-    data = example_file(order, version)
+def test_an_example_has_every_byte(name, data):
     position = 0
     for row in table(name).records():
-        shown = bytes.fromhex(row["bytes"].removesuffix(" …"))
-        assert row["offset"] == position
-        assert data[position : position + len(shown)] == shown
-        position += len(shown)
-        if row["bytes"].endswith("…"):
-            position = data.index(b"\0" * 28, position)  # the padding after the last tensor
-    assert position == len(data)
+        assert row["at"] == position
+        position += len(bytes.fromhex(row["bytes"]))
+    assert b"".join(bytes.fromhex(row["bytes"]) for row in table(name).records()) == data
+
+
+def test_values_of_the_example():
+    fields = {row["field"]: (row["at"], row["value"]) for row in table("example").records()}
+    # Header 24 bytes; the pair of general.architecture takes 45.
+    assert fields["metadata_kv[0].key.len"] == (24, "20")
+    assert fields["metadata_kv[0].value_type"] == (52, "8 (STRING)")
+    assert fields["metadata_kv[1].key.len"] == (69, "28")
+    assert fields["tensor_data[1][0].d"][1] == "0.5"
+    assert fields["tensor_data[1][1].d"][1] == "-2.0"
+    assert fields["tensor_data[0][2].value"][1] == "0.5"
 
 
 def test_unknown_tables_are_named(capsys):

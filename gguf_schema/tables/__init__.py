@@ -8,11 +8,11 @@ from functools import partial
 
 from ..enums import LlamaFileType, TokenType
 from ..errors import GGUFError
-from ..schema import LATEST_VERSION
-from .example import example
+from ..schema import LATEST_VERSION, VERSIONS
+from .example import example, example_file, values_file
 from .forms import FORMS, Table
 from .knowledge import divergences, enum_table, keys, limits
-from .structures import blocks, removed, structure, tensor_type_table, value_types, versions
+from .structures import blocks, removed, smallest_sizes, structure, tensor_type_table, value_types, versions
 
 TABLES: dict[str, tuple[str, Callable[[], Table]]] = {
     "gguf": ("The parts of a file", partial(structure, "gguf")),
@@ -21,6 +21,7 @@ TABLES: dict[str, tuple[str, Callable[[], Table]]] = {
     "array": ("An array", partial(structure, "array")),
     "tensor_info": ("What is said of a tensor", partial(structure, "tensor_info")),
     "versions": ("What differs between the versions", versions),
+    "smallest-sizes": ("The fewest bytes of each item of a list", smallest_sizes),
     "value-types": ("The types of metadata values", value_types),
     "tensor-types": ("The types of tensors", tensor_type_table),
     "removed-tensor-types": ("Numbers of tensor types that are not used any more", removed),
@@ -40,9 +41,10 @@ TABLES: dict[str, tuple[str, Callable[[], Table]]] = {
     "keys-clip": ("Standard keys of encoders of images and sounds", partial(keys, "clip")),
     "limits": ("What readers take at most", limits),
     "divergences": ("Where the specification and readers differ", divergences),
-    "example": ("A whole file, byte by byte", partial(example, "<", LATEST_VERSION)),
-    "example-big-endian": ("The same file in big-endian order", partial(example, ">", LATEST_VERSION)),
-    "example-version-1": ("The same file in version 1", partial(example, "<", 1)),
+    "example": ("A whole file, byte by byte", lambda: example(example_file("<", LATEST_VERSION))),
+    "example-big-endian": ("The same file in big-endian order", lambda: example(example_file(">", LATEST_VERSION))),
+    "example-version-1": ("The same file in version 1", lambda: example(example_file("<", VERSIONS[0]))),
+    "example-values": ("A file with other values, without tensors", lambda: example(values_file())),
 }
 """Name → what it is, and the function that makes it."""
 

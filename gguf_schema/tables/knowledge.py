@@ -1,10 +1,23 @@
 """Tables of what is known besides the layout: names of numbers, standard keys, limits and divergences of readers."""
 
 from enum import IntEnum
+from itertools import groupby
+from operator import itemgetter
 
-from ..divergences import DIVERGENCES, LIMITS, Divergence, Limit
+from ..divergences import DIVERGENCES, LIMITS, Divergence
 from ..keys import FAMILIES, KEYS, Key
-from .forms import Table
+from .forms import Table, markdown
+
+DIVERGENCE_COLUMNS = (
+    "what is in the file",
+    "ggml's specification",
+    "llama.cpp",
+    "gguf-py",
+    "huggingface.js",
+    "gguf_schema",
+    "remark",
+    "shown by",
+)
 
 
 def enum_table(enum: type[IntEnum]) -> Table:
@@ -21,15 +34,24 @@ def keys(family: str | None = None) -> Table:
 
 def _types(key: Key) -> str:
     """The type that is written, and others that are read."""
-    return " or ".join(map(str, (key.type, *key.also)))
+    return ", ".join(map(str, (key.type, *key.also)))
 
 
 def limits() -> Table:
     """What readers take at most."""
-    return Table(Limit._fields, list(LIMITS))
+    return Table(("what is limited", "gguf_schema", "llama.cpp", "gguf-py", "huggingface.js"), list(LIMITS))
 
 
 def divergences() -> Table:
     """Where the specification and readers differ."""
     rows = [(*row[:-1], ", ".join(row.cases)) for row in DIVERGENCES]
-    return Table(Divergence._fields, rows)
+    return Table(Divergence._fields, rows, as_markdown=_by_part)
+
+
+def _by_part(table: Table) -> str:
+    """A table for each part of a file, with one case of each row."""
+    parts = []
+    for part, rows in groupby(table.rows, key=itemgetter(0)):
+        shorter = [(*row[1:-1], row[-1].partition(",")[0]) for row in rows]
+        parts.append(f"**{part}**\n\n{markdown(Table(DIVERGENCE_COLUMNS, shorter))}")
+    return "\n\n".join(parts)

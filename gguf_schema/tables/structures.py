@@ -4,8 +4,8 @@ from typing import Any
 
 from ..description import KINDS, removed_tensor_types, tensor_types, types
 from ..enums import GGUFValueType
-from ..schema import LATEST_VERSION, VERSIONS
-from ..walk import BY_VERSION
+from ..schema import LATEST_VERSION, VERSIONS, structs
+from ..walk import BY_VERSION, minimum_size
 from .drawings import draw
 from .forms import Table
 
@@ -19,6 +19,8 @@ def structure(name: str) -> Table:
     offsets: list[int | None] = [0] * len(VERSIONS)
     for field in _fields(name):
         sizes = [size(field["type"], version) for version in VERSIONS]
+        if not any(sizes) and None not in sizes:
+            continue  # it is computed, and is not in the file
         rows.append((field["name"], type_text(field["type"]), _by_version(offsets), _by_version(sizes), field["doc"]))
         offsets = [None if None in (at, bytes) else at + bytes for at, bytes in zip(offsets, sizes, strict=True)]  # type: ignore[operator]
     return Table(("field", "type", "offset", "bytes", "meaning"), rows, code=("field", "type"))
@@ -121,6 +123,15 @@ def _names(described: Described) -> set[str]:
     return set().union(*(_names(one) for one in inner if one is not None))
 
 
+def smallest_sizes() -> Table:
+    """The fewest bytes that the items of lists take, in each version."""
+    rows = [
+        (name, *(minimum_size(getattr(structs(version=version), name)) for version in VERSIONS))
+        for name in ("metadata_kv", "tensor_info", "string", "array")
+    ]
+    return Table(("item", *(f"version {version}" for version in VERSIONS)), rows, code=("item",))
+
+
 def value_types() -> Table:
     """The types of metadata values."""
     cases = next(field for field in _fields("metadata_kv") if field["name"] == "value")["type"]["cases"]
@@ -157,7 +168,7 @@ def tensor_type_table() -> Table:
         fields = ", ".join(f"{field['name']} {type_text(field['type'])}" for field in described["fields"])
         bits = 8 * described["type_size"] / described["block_size"]
         rows.append((described["id"], name, described["block_size"], described["type_size"], f"{bits:g}", fields))
-    columns = ("number", "name", "block_size", "type_size", "bits an element", "fields of a block")
+    columns = ("number", "name", "block_size", "type_size", "bits per element", "fields of a block")
     return Table(columns, rows, code=("name", "fields of a block"))
 
 
