@@ -19,7 +19,7 @@ def test_examples_run_in_order(tmp_path, monkeypatch, capsys):
     for name in "model.gguf", "llama.gguf":
         Path(name).write_bytes(demo_model())
     names = {}
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
     for block in BLOCKS:
         source = re.sub(r'(?<!\.)open\("new.gguf", "rb"\).read\(\)', 'Path("new.gguf").read_bytes()', block)
         exec(compile(source, str(README), "exec"), names | {"Path": Path}, names)
@@ -45,11 +45,24 @@ def test_commands_that_are_named_exist(tmp_path, capsys):
     path = tmp_path / "model.gguf"
     path.write_bytes(demo_model())
     named = re.findall(r"^- `gguf-schema (\w+) \[?FILE\]?`(.*?)(?=^- |\n\n)", TEXT, re.MULTILINE | re.DOTALL)
-    assert [command for command, _ in named] == ["info", "dump", "map"]
+    assert [command for command, _ in named] == ["info", "dump", "map", "explain"]
     values = {"N": "1", "OFFSET": "4", "PATH": "version", "OUT": "-"}
     for command, text in named:
+        assert main([command, str(path)]) == 0
+        assert capsys.readouterr().out
         options = re.findall(r"`(--[a-z-]+)(?: ([A-Z]+))?`", text)
-        assert options
+        assert bool(options) == (command != "explain")
         for option, value in options:
             assert main([command, option, *([values[value]] if value else []), str(path)]) == 0
+            assert capsys.readouterr().out
+
+
+def test_tables_that_are_named_exist(capsys):
+    (text,) = re.findall(r"^- `gguf-schema tables \[NAME\]`(.*?)(?=^- |\n\n)", TEXT, re.MULTILINE | re.DOTALL)
+    (forms,) = re.findall(r"`--format ([a-z|]+)`", text)
+    names = re.findall(r"`([a-z-]+)`", text)
+    assert len(names) == 2
+    for name in names:
+        for form in forms.split("|"):
+            assert main(["tables", name, "--format", form]) == 0
             assert capsys.readouterr().out

@@ -26,6 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gguf_schema as gs
+from gguf_schema import annotate
 from gguf_schema.constructs import Strings
 from tools.benchmarks.contenders import gguf_py, gguf_py_writer, llama_cpp, open_ours, open_plain
 from tools.benchmarks.files import lying_files, number_file, pair_file, string_file, tensor_file
@@ -55,6 +56,18 @@ def table_strings(files: list[Path], folder: Path, rounds: int) -> None:
         with gs.open(path) as model:
             floor = floor_text(model)
         compare(f"open {path.name} and decode all strings", run, rounds, **{"floor: decode, split": floor})
+
+
+def table_map(files: list[Path], folder: Path, rounds: int) -> None:
+    """The folded byte map of an open file as JSON, beside opening it."""
+    for path in files or [string_file(folder / "strings.gguf", 300_000)]:
+        with gs.open(path) as model:
+            compare(
+                f"map of {path.name} as JSON",
+                lambda model=model: annotate.map_json(model, annotate.entries(model)),  # type: ignore[misc]
+                rounds,
+                open=open_ours(path),
+            )
 
 
 def table_numbers(files: list[Path], folder: Path, rounds: int) -> None:
@@ -237,6 +250,7 @@ def table_growth(files: list[Path], folder: Path, rounds: int) -> None:
 TABLES = {
     "open": table_open,
     "strings": table_strings,
+    "map": table_map,
     "numbers": table_numbers,
     "tensors": table_tensors,
     "pairs": table_pairs,
