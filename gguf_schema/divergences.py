@@ -178,7 +178,7 @@ DIVERGENCES = (
             "i_array_elem_type_13_empty",
         ),
         (
-            "An array of numbers that claims up to 2^64 elements",
+            "An array of numbers that claims up to 2^64 - 1 elements",
             "forbids refuses hangs refuses refuses",
             "Later gguf-py refuses more than 2^30",
             "n_array_u8_count_max n_array_u64_count_max n_array_bool_count_max n_array_u8_count_2p63",
@@ -303,7 +303,7 @@ DIVERGENCES = (
         (
             "A tensor type that is not known",
             "silent refuses refuses reads reads",
-            f"The infos can be read, the size of the data is not known; gguf_schema refuses numbers over {MAX_TYPE}",
+            f"The infos can be read, the size of the data is not known; gguf_schema refuses 2^{MAX_TYPE.bit_length()} and more",
             "i_tensor_type_43_count i_tensor_type_144_ik b082_i_type_340_ik",
         ),
         (
@@ -394,6 +394,6 @@ LIMITS = (
     Limit("Levels of arrays", str(MAX_NESTING), "1", "Python's stack", "4"),
     Limit("Bytes of a tensor name", "none", "63", "none", "10,000,000"),
     Limit("Dimensions of a tensor", str(MAX_DIMENSIONS), "4", "none", "8"),
-    Limit("Elements in a dimension", f"{MAX_SIZE:,}", "2^63 - 1", "what numpy can index", "2^32"),
-    Limit("Largest tensor type", f"{MAX_TYPE:,}", "those it knows", "those it knows", "none"),
+    Limit("Elements in a dimension", f"2^{MAX_SIZE.bit_length()} - 1", "2^63 - 1", "what numpy can index", "2^32"),
+    Limit("Largest tensor type", f"2^{MAX_TYPE.bit_length()} - 1", "those it knows", "those it knows", "none"),
 )
