@@ -303,7 +303,7 @@ DIVERGENCES = (
         (
             "A tensor type that is not known",
             "silent refuses refuses reads reads",
-            f"The infos can be read, the size of the data is not known; gguf_schema refuses 2^{MAX_TYPE.bit_length()} and more",
+            f"As for removed types; gguf_schema refuses 2^{MAX_TYPE.bit_length()} and more",
             "i_tensor_type_43_count i_tensor_type_144_ik b082_i_type_340_ik",
         ),
         (
