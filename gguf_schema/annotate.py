@@ -5,6 +5,7 @@ on the infos, because nobody wants to read 20 GB to be told where they are.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,9 +17,10 @@ from .errors import GGUFError
 from .file import Model
 from .layout import data_size, type_name
 from .schema import ORDER_NAMES
+from .sources import Reader
 from .terminal import printable
 from .values import to_json
-from .walk import Enter, Node, is_inside, kind
+from .walk import Enter, Node, is_inside, item_of, kind, trace
 
 FOLD = 16
 """Items from which on an array is one entry, unless its inside is asked for."""
@@ -75,23 +77,120 @@ def leaves(model: Model, enter: Enter = short) -> list[Entry]:
 
 
 def at(model: Model, offset: int) -> list[Entry]:
-    """The entries that a byte belongs to, from the outermost to the leaf; long arrays are divided on the way.
+    """The entries that a byte belongs to, from the outermost to the innermost, which may lie inside of a leaf.
 
-    An offset outside of the file belongs to none.
+    Long arrays are looked into, and so are the blocks of tensors. An offset outside of the file belongs to no entry.
     """
     inside: list[str] = []
     while True:
         mapped = entries(model, lambda path, items: short(path, items) or path in inside)
         found = [entry for entry in mapped if entry.start <= offset < entry.end]
-        if not found or found[-1].type != "array":
+        if not found:
+            return []
+        index = _index_at(model, found[-1], offset)
+        if index is not None:
+            items = _item(model, found[-1], index)
+            return [*found, *(entry for entry in items if entry.start <= offset < entry.end)]
+        if found[-1].type != "array":
             return found
         inside.append(found[-1].path)
 
 
 def where(model: Model, path: str) -> list[Entry]:
-    """The entry at a path and those inside it; long arrays are divided on the way. Empty for a path that is none."""
-    mapped = entries(model, lambda outer, items: short(outer, items) or (path != outer and is_inside(path, outer)))
-    return [entry for entry in mapped if is_inside(entry.path, path)]
+    """The entry at a path and those inside it; an item of a long array, or a block of a tensor, by its index, too.
+
+    The key of a pair and the name of a tensor stand for their paths. Empty for a path that is none.
+    """
+    item = ITEM.fullmatch(path)
+    outer, index = item.group(1, 2) if item else (path, None)
+    wanted = {path, *_named(model, path)}
+    mapped = entries(model, lambda here, items: short(here, items) or (here != outer and is_inside(outer, here)))
+    folded = next((entry for entry in mapped if entry.path == outer and entry.is_leaf), None)
+    if index is not None and folded is not None:
+        items = _item(model, folded, int(index))
+        return [entry for entry in items if is_inside(entry.path, path)]
+    return [entry for entry in mapped if any(is_inside(entry.path, one) for one in wanted)]
+
+
+ITEM = re.compile(r"(.*)\[(\d+)\](?:\.\w+)?")
+"""The path of an item, or of a field of one."""
+
+
+def _named(model: Model, name: str) -> Iterator[str]:
+    """The paths of the pairs with this key, and of the tensors with this name."""
+    for index, pair in enumerate(model.metadata.pairs):
+        if pair.key == name:
+            yield f"metadata_kv[{index}]"
+    for index, tensor in enumerate(model.tensors.infos):
+        if tensor.name == name:
+            yield f"tensor_infos[{index}]"
+            yield f"tensor_data[{index}]"
+
+
+class Items(NamedTuple):
+    """A leaf that has items, which can be reached without reading those before them.
+
+    Attributes:
+        con: The construct of one.
+        ends: End of each item, from the start of the leaf on; or, of items of one size, that size.
+        number: How many there are.
+    """
+
+    con: Any
+    ends: Any
+    number: int
+
+    def place(self, index: int) -> tuple[int, int]:
+        """Start and end of an item, from the start of the leaf on."""
+        if isinstance(self.ends, int):
+            return index * self.ends, (index + 1) * self.ends
+        return int(self.ends[index - 1]) if index else 0, int(self.ends[index])
+
+    def index_at(self, offset: int) -> int:
+        """The item that a byte belongs to."""
+        return offset // self.ends if isinstance(self.ends, int) else int(np.searchsorted(self.ends, offset, "right"))
+
+
+def _items(model: Model, leaf: Entry) -> Items | None:
+    """The items of a leaf: the elements of a long array, or the blocks of a tensor's data."""
+    if leaf.path.startswith("tensor_data[") and leaf.path.endswith("]"):
+        tensor = model.tensors.infos[int(leaf.path[len("tensor_data[") : -1])]
+        block = tensor.block
+        return block and Items(block, block.type_size, (leaf.end - leaf.start) // block.type_size)
+    if leaf.type != "array":
+        return None
+    (node,) = (node for node in model.trace(leaf.path) if node.path == leaf.path)
+    ends = node.value.ends if isinstance(node.value, Strings) else getattr(node.value, "itemsize", None)
+    return None if ends is None else Items(item_of(node.con), ends, len(node.value))
+
+
+def _index_at(model: Model, leaf: Entry, offset: int) -> int | None:
+    """The index of the item that a byte in a leaf belongs to; None where it has no items."""
+    items = _items(model, leaf)
+    index = items.index_at(offset - leaf.start) if items else None
+    return index if items and index is not None and index < items.number else None
+
+
+def _item(model: Model, leaf: Entry, index: int) -> list[Entry]:
+    """The entry of an item of a leaf, and those inside it."""
+    items = _items(model, leaf)
+    if items is None or index >= items.number:
+        return []
+    start, end = (leaf.start + place for place in items.place(index))
+    reader = Reader(model.source)
+
+    def traced(enter: Enter) -> Iterator[Node]:
+        reader.seek(start)
+        return trace(items.con, reader, enter, stream_start=0, stream_end=model.size)
+
+    found, error = mapped(traced, everything)
+    if error is not None:
+        raise error
+    (value,) = (node.value for node in traced(lambda path, items: False) if not node.path)
+    path = f"{leaf.path}[{index}]"
+    entry = Entry(path, start, end, kind(items.con), _value(value), "", not found)
+    below = [inner._replace(path=f"{path}.{inner.path}") for inner in found if inner.path.count("[") == 0]
+    return [entry, *(inner._replace(is_leaf=True) for inner in below)]
 
 
 def _head(model: Model, enter: Enter) -> list[Entry]:
@@ -132,9 +231,9 @@ def mapped(trace: Callable[[Enter], Iterator[Node]], enter: Enter) -> tuple[list
 
 
 def _value(value: Any) -> Any:
-    """A value, or the size of what has many."""
+    """A value; of a pair or an info its key or name, of what has many parts their number."""
     if isinstance(value, dict):
-        return f"{len(value)} fields"
+        return value.get("key") or value.get("name") or f"{len(value)} fields"
     return f"{len(value)} items" if isinstance(value, list | np.ndarray | Strings) else value
 
 

@@ -106,8 +106,8 @@ def _saved(file: str | None, target: str, text: str) -> str | None:
     if target == "-":
         return text
     try:
-        if _is_model(target):
-            raise GGUFError(f"{target} is a GGUF file; it is not overwritten")
+        if not _may_be_replaced(target):
+            raise GGUFError(f"{target} is there, and is no page; it is not overwritten")
         save(target, [text.encode()])
     except OSError as error:
         raise GGUFError(f"cannot write {target}: {error.strerror or error}") from None
@@ -115,14 +115,14 @@ def _saved(file: str | None, target: str, text: str) -> str | None:
     return None
 
 
-def _is_model(path: str) -> bool:
-    """Whether a GGUF file is there: the one that is read, under whatever name, or one that was named by mistake."""
-    from .schema import MAGIC
+def _may_be_replaced(path: str) -> bool:
+    """Whether nothing is there, or a page: not the model that is read, nor anything else that was named by mistake."""
+    from .page import START
 
     if not os.path.isfile(path):
-        return False
+        return True
     with io.open(path, "rb") as file:  # noqa: UP020 (`open` is ours)
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(START)) in (b"", START)
 
 
 def _standard_input() -> BinaryIO:
@@ -144,6 +144,19 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))
+
+
+def _offset(text: str) -> int:
+    """A number of bytes, in decimal or with 0x in hexadecimal."""
+    return int(text, 0)
+
+
+def _depth(text: str) -> int:
+    """A number of levels."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -172,12 +185,16 @@ def _parser() -> argparse.ArgumentParser:
 
     added = command(map, "map", "a GGUF file; '-' is standard input; without one, a built-in demo model", "?")
     added.add_argument("--json", action="store_true", help="as one JSON document: a record for each leaf")
-    added.add_argument("--depth", type=int, metavar="N", help="levels of the tree that are shown")
+    added.add_argument("--depth", type=_depth, metavar="N", help="levels of the tree that are shown")
     added.add_argument("--hex", action="store_true", help="show the first bytes of each field")
     added.add_argument("--all", action="store_true", help="divide long arrays, too")
     one = added.add_mutually_exclusive_group()
-    one.add_argument("--at", type=int, metavar="OFFSET", help="only the fields that this byte belongs to")
-    one.add_argument("--where", metavar="PATH", help="only the field at this path, and what is inside it")
+    one.add_argument(
+        "--at", type=_offset, metavar="OFFSET", help="only the fields that this byte belongs to; 0x… is hex"
+    )
+    one.add_argument(
+        "--where", metavar="PATH", help="only the field at this path, or of this key or tensor, and what is inside it"
+    )
     one.add_argument("--html", metavar="OUT", help="as one HTML page, written to this file; '-' is standard output")
 
     added = commands.add_parser("explain", help=explain.__doc__, description=explain.__doc__)
@@ -198,7 +215,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.function is dump and args.json_array and (args.markdown or args.data_offset or args.data_alignment):
         parser.error("--json-array goes with no other form than --json")
     if args.function is map and args.html is not None and (args.json or args.hex or args.depth is not None):
-        parser.error("--html goes with no option but --all")
+        parser.error("--html goes with no other option than --all and --no-check")
+    if args.function is map and args.json and (args.hex or args.depth is not None):
+        parser.error("--json has all leaves, with neither --depth nor --hex")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

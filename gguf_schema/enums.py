@@ -53,7 +53,7 @@ ValueType = GGUFValueType | ArrayType
 
 
 class GGMLQuantizationType(NamedInt):
-    """Types of tensors (`enum ggml_type` in ggml.h). Those without a Block in `blocks` were removed from ggml."""
+    """Types of tensors (`enum ggml_type` in ggml.h). ggml removed some; nothing else has their numbers."""
 
     F32 = 0
     F16 = 1

@@ -53,7 +53,20 @@ class FileKindError(ParseError):
 
 
 class TruncatedError(ParseError):
-    """Something declares more bytes than there are."""
+    """Something declares more bytes than there are.
+
+    Attributes:
+        declared: The bytes or items that were declared; 0 where it is a number of fixed size that is cut.
+    """
+
+    declared = 0
+
+    @classmethod
+    def of(cls, declared: int, problem: str, blame: str | None) -> Self:
+        """An error of so many bytes or items."""
+        error = cls(problem, blame=blame)
+        error.declared = declared
+        return error
 
 
 class NestingError(ParseError):
@@ -85,9 +98,11 @@ class Finding(NamedTuple):
         path: The schema path of the field at fault.
         message: What was expected and what was found.
         offset: Absolute byte offset where it is known already; None means that of the field at `path`.
+        end: Absolute offset after the last byte at fault; None means the end of that field.
     """
 
     code: str
     path: str
     message: str
     offset: int | None = None
+    end: int | None = None

@@ -207,6 +207,9 @@ class Model:
         data_offset: Absolute offset where the tensor data starts, or would start.
         metadata: The metadata pairs, a `Metadata`.
         tensors: The tensors, a `Tensors`.
+        head: All that was parsed, in the wire form: the fields of `GGUFStructs.head`.
+        layout: The constructs of the file's version and byte order.
+        source: Where the bytes come from.
     """
 
     def __init__(self, source: Source, check: bool, max_nesting: int) -> None:
@@ -223,7 +226,7 @@ class Model:
         self.alignment: int = head.alignment
         self.infos_end = reader.tell()
         self.data_offset = align_up(self.infos_end, self.alignment)
-        self._head = head
+        self.head = head
         self._known_sizes = known_sizes(head.tensor_infos)
         if check:
             for finding in self._findings():
@@ -233,19 +236,19 @@ class Model:
     def metadata(self) -> Metadata:
         """The metadata pairs."""
         with no_collection():
-            return Metadata(plain_pairs(self._head.metadata_kv))
+            return Metadata(plain_pairs(self.head.metadata_kv))
 
     @cached_property
     def tensors(self) -> Tensors:
         """The tensors."""
-        infos = self._head.tensor_infos
+        infos = self.head.tensor_infos
         sized = zip(infos, sizes(infos, self._known_sizes), strict=True)
         with no_collection():
             return Tensors([Tensor(info, size, self) for info, size in sized])
 
     def _findings(self) -> Iterator[Finding]:
         """The faults for which `open` refuses a file, not yet placed."""
-        head = self._head
+        head = self.head
         places = self.alignment, self.infos_end, self.data_offset, self.size
         return errors(Parsed(head.metadata_kv, head.tensor_infos, self._known_sizes, *places))
 

@@ -126,9 +126,11 @@ def _shape(path: str, info: Any, size: int | None) -> Iterator[Finding]:
     except GGUFError as error:
         yield Finding("row-not-blocks", f"{path}.{error.path}", error.problem)
         return
-    if max(n_elements(dimensions), size or 0) > MAX_SIZE:
-        problem = f"dimensions {' x '.join(map(str, dimensions))} make more than {MAX_SIZE} elements or bytes"
-        yield Finding("tensor-size-range", f"{path}.dimensions[0]", problem)
+    for what, count in (("elements", n_elements(dimensions)), ("bytes", size or 0)):
+        if count > MAX_SIZE:
+            problem = f"dimensions {' x '.join(map(str, dimensions))} make more than {MAX_SIZE} {what}"
+            yield Finding(f"tensor-{what}-range", f"{path}.dimensions[0]", problem)
+            return
 
 
 def offsets(file: Parsed) -> Iterator[Finding]:
@@ -151,9 +153,9 @@ def data_start(file: Parsed) -> Iterator[Finding]:
     problem = f"tensor data begins at byte {file.data_offset}, the file ends at byte {file.size}"
     if file.alignment > file.size:
         index = file.keys.index(ALIGNMENT.template)
-        yield Finding("data-missing", f"metadata_kv[{index}].value", problem)
+        yield Finding("data-start-missing", f"metadata_kv[{index}].value", problem)
     else:
-        yield Finding("data-missing", "padding", problem, file.infos_end)
+        yield Finding("data-start-missing", "padding", problem, file.infos_end)
 
 
 def data_end(file: Parsed) -> Iterator[Finding]:

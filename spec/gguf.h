@@ -43,7 +43,7 @@ enum gguf_value_type {
     GGUF_VALUE_TYPE_FLOAT64 = 12,
 };
 
-/* Types of tensors (`enum ggml_type` in ggml.h). Those without a Block in `blocks` were removed from ggml. */
+/* Types of tensors (`enum ggml_type` in ggml.h). ggml removed some; nothing else has their numbers. */
 enum gguf_ggml_type {
     GGUF_GGML_TYPE_F32 = 0,
     GGUF_GGML_TYPE_F16 = 1,

@@ -94,7 +94,24 @@ DAMAGED = {
     ),
     "count": (replaced(made(), 16, struct.pack("<Q", 4)), "metadata_kv_count at byte 16 is wrong: with 3 instead of 4"),
     "type": (replaced(made(), 52, struct.pack("<I", 88)), "with STRING instead of 88 all"),
-    "huge count": (replaced(made(), 8, struct.pack("<Q", 2**60)), "a damaged number: no file has 1152921504606846976"),
+    "huge count": (replaced(made(), 8, struct.pack("<Q", 2**60)), "tensor_count at byte 8 is wrong: with 2 instead of"),
+    "huge item": (
+        replaced(DEMO, DEMO.index(b"<0x41>") - 8, struct.pack("<Q", 2**60)),
+        "damaged: no file has 1152921504",
+    ),
+    "dimensions": (replaced(made(), 212, struct.pack("<Q", 2**15)), "damaged: an offset or a dimension is wrong"),
+    "number of dimensions": (
+        replaced(made(), 208, struct.pack("<I", 3)),
+        "n_dimensions at byte 208 is wrong: with 1 in",
+    ),
+    "value type": (
+        replaced(made(), 52, struct.pack("<I", 4)),
+        "value_type at byte 52 is wrong: with STRING instead of",
+    ),
+    "an earlier length": (
+        replaced(made(), 56, struct.pack("<Q", 6)),
+        "value.len at byte 56 is wrong: with 5 instead of 6",
+    ),
     "before": (b"HTTP/1.1 200 OK\r\n\r\n" + made(), "GGUF stands at byte 19"),
     "text": (built({"a.b": "one\ntwo\n", "c.d": 1}).replace(b"\n", b"\r\n"), "copied as text"),
 }

@@ -79,7 +79,7 @@ FAULTS = {
         "tensor_infos[0].n_dimensions",
         33,
     ),
-    "tensor-size-range": (
+    "tensor-elements-range": (
         wire_file(infos=[tensor(dimensions=[2**32, 2**32], offset=0)]),
         "tensor_infos[0].dimensions[0]",
         37,
@@ -92,8 +92,8 @@ FAULTS = {
         "tensor_infos[0].dimensions[0]",
         37,
     ),
-    "data-missing, padding": (wire_file(infos=[tensor(offset=0)])[:60], "padding", 57),
-    "data-missing, alignment": (
+    "data-start-missing, padding": (wire_file(infos=[tensor(offset=0)])[:60], "padding", 57),
+    "data-start-missing, alignment": (
         wire_file(
             [{"key": "general.alignment", "value_type": T.UINT32, "value": 2**31}], [tensor(offset=0)], padding=b""
         ),

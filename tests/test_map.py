@@ -135,8 +135,10 @@ def test_at_and_where_are_inverses(data):
         if leaf.is_leaf and leaf.end > leaf.start:
             for offset in {leaf.start, leaf.end - 1}:
                 found = at(model, offset)
-                assert found[-1].path == leaf.path
-                assert where(model, found[-1].path)[0] == leaf
+                assert leaf in found
+                assert where(model, leaf.path)[0] == leaf
+                assert where(model, found[-1].path) == [found[-1]]
+                assert found[-1] == leaf or leaf.path.startswith("tensor_data[")
     for entry in mapped[:: max(1, len(mapped) // 100)]:
         assert where(model, entry.path)[0][:3] == entry[:3]
     assert at(model, model.size) == at(model, -1) == where(model, "nothing") == where(model, "metadata_kv[99]") == []
@@ -151,6 +153,48 @@ def test_long_arrays_are_divided_only_when_asked_for():
     assert (length.path, length.value) == (f"{array}[5].len", 6)
     assert (string.path, string.value) == (f"{array}[5].string", b"<0x02>")
     assert at(model, string.start)[-1] == string
+
+
+def test_blocks_of_tensors_are_looked_into():
+    """Only where they are asked for, and without reading the others."""
+    model = gs.open(demo_model())
+    tensor = model.tensors["blk.0.attn_q.weight"]
+    index = model.tensors.infos.index(tensor)
+    start = tensor.data_offset + 3 * tensor.block.type_size
+    path = f"tensor_data[{index}]"
+    assert [entry.path for entry in at(model, start)][-2:] == [f"{path}[3]", f"{path}[3].d"]
+    scale = at(model, start + 1)[-1]
+    assert (scale.start, scale.end, scale.value) == (start, start + 2, float(tensor.data.reshape(-1)["d"][3]))
+    assert at(model, start + 2)[-1][:4] == (f"{path}[3].qs", start + 2, start + 34, "array")
+    assert [entry.path for entry in where(model, f"{path}[3]")] == [f"{path}[3]", f"{path}[3].d", f"{path}[3].qs"]
+    blocks = tensor.n_bytes // tensor.block.type_size
+    assert where(model, f"{path}[{blocks - 1}].d") and not where(model, f"{path}[{blocks}].d")
+
+
+def test_keys_and_names_stand_for_their_paths():
+    model = gs.open(demo_model())
+    assert where(model, "general.name") == where(model, "metadata_kv[1]")
+    index = model.tensors.infos.index(model.tensors["output_norm.weight"])
+    named = where(model, "output_norm.weight")
+    assert named == [*where(model, f"tensor_infos[{index}]"), *where(model, f"tensor_data[{index}]")]
+    assert named[0].value == "output_norm.weight"
+
+
+@needs_corpus
+@pytest.mark.parametrize("path", corpus_files("*.gguf"), ids=lambda path: path.name)
+def test_items_of_long_arrays_are_found_at_once(path):
+    """Strings and numbers: what is found at a byte is the item that the views give."""
+    with gs.open(path) as model:
+        arrays = [entry for entry in entries(model) if entry.type == "array" and entry.is_leaf]
+        assert arrays
+        for entry in arrays:
+            pair = model.metadata.pairs[int(entry.path.partition("[")[2].partition("]")[0])]
+            for index in {0, 1, len(pair.value) // 2, len(pair.value) - 1}:
+                item, *_, last = [*where(model, f"{entry.path}[{index}]")] * 2
+                value = last.value.decode() if isinstance(last.value, bytes) else last.value
+                assert value == pair.value[index]
+                assert at(model, item.end - 1)[-1].path.startswith(f"{entry.path}[{index}]")
+                assert at(model, item.start)[-1].path.startswith(f"{entry.path}[{index}]")
 
 
 @needs_corpus
@@ -225,7 +269,10 @@ def test_where_and_at(path, capsys):
     assert main(["map", "--where", "metadata_kv[0].key", path]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert main(["map", "--at", "7168", "--json", path]) == 0
-    assert [leaf["value"] for leaf in json.loads(capsys.readouterr().out)["leaves"]] == ["token_embd.weight"]
+    tensor, scale = json.loads(capsys.readouterr().out)["leaves"]
+    assert (tensor["value"], scale["path"]) == ("token_embd.weight", f"{tensor['path']}[0].d")
+    assert main(["map", "--at", "0x1c00", path]) == 0
+    assert "token_embd.weight" in capsys.readouterr().out
     for wrong in ["--at", "999999999"], ["--where", "nothing"]:
         assert main(["map", *wrong, path]) == 2
         assert "the file has no" in capsys.readouterr().err

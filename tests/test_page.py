@@ -294,13 +294,21 @@ def test_no_model_is_overwritten(path, tmp_path, capsys):
     for out in path, link:
         for arguments in [str(path)], []:  # without FILE, OUT would be the file that was meant
             assert main(["map", *arguments, "--html", str(out)]) == 2
-            assert f"{out} is a GGUF file; it is not overwritten" in capsys.readouterr().err
+            assert f"{out} is there, and is no page; it is not overwritten" in capsys.readouterr().err
     command = [sys.executable, "-m", "gguf_schema", "map", "-", "--html", str(path)]
     with open(path, "rb") as model:
         run = subprocess.run(command, stdin=model, capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert "is a GGUF file; it is not overwritten" in run.stderr
+    assert "is there, and is no page; it is not overwritten" in run.stderr
     assert path.read_bytes() == demo_model()
+
+
+def test_only_pages_are_overwritten(path, tmp_path, capsys):
+    out = tmp_path / "out"
+    for there, status in ((b"", 0), (b"GGU", 2), (b"GGJT of 4 GB", 2), (b"<!doctype html>\nold", 0), (b"notes", 2)):
+        out.write_bytes(there)
+        assert main(["map", str(path), "--html", str(out)]) == status
+        assert out.read_bytes().startswith(b"<!doctype html>" if status == 0 else there)
 
 
 @pytest.mark.parametrize("out", ["", "nothing/out.html", "."])
@@ -465,6 +473,16 @@ def test_search_goes_through_names_and_paths(visit):
     query.fill("metadata_kv[13].value.len")
     assert detail(page, "path") == "metadata_kv[13].value.len"
     query.fill("nowhere")
+    assert page.locator("#found").text_content() == "0 of 0"
+
+
+def test_search_goes_to_an_offset(visit):
+    page = visit(page_of(demo_model()))
+    query = page.locator("#query")
+    for text, path in (("33", "metadata_kv[0].key.string"), ("0x10", "metadata_kv_count"), ("0", "magic")):
+        query.fill(text)
+        assert (detail(page, "path"), page.locator("#found").text_content()) == (path, "1 of 1")
+    query.fill("99999999")
     assert page.locator("#found").text_content() == "0 of 0"
 
 

@@ -5,13 +5,15 @@ python tools/regen.py                  our own files
 python tools/regen.py --check          exit 1 if one of them is stale, and say which
 python tools/regen.py [--check] FILE…  Markdown files of yours
 
-A region is what stands between two comments of their own lines; NAME is one that `gguf-schema tables` lists:
+A region is what stands between two comments on lines of their own; NAME is one that `gguf-schema tables` lists. What is
+in the region is indented as its first marker is.
 
 <!-- gguf-schema: NAME -->
 <!-- /gguf-schema -->
 """
 
 import argparse
+import io
 import re
 import sys
 from collections.abc import Iterator
@@ -23,33 +25,54 @@ from gguf_schema.tables import FORMS, table
 from gguf_schema.targets import save
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "spec/gguf.md")
+DOCUMENTS = ("spec/gguf.md",)
 """Our files with regions."""
 FOLDER = ROOT / "spec"
 """Where the exports are."""
 
-START = re.compile(r"^<!-- gguf-schema: (?P<name>\S+) -->(?=\r?$)", re.MULTILINE)
-END = re.compile(r"^<!-- /gguf-schema -->(?=\r?$)", re.MULTILINE)
+START = re.compile(r"([ \t]*)<!--\s*gguf-schema:\s*(\S+)\s*-->\s*")
+END = re.compile(r"[ \t]*<!--\s*/gguf-schema\s*-->\s*")
+FENCE = re.compile(r"\s*(```|~~~)")
 
 
 def spliced(text: str) -> str:
-    """A Markdown text with all its regions filled.
+    """A Markdown text with all its regions filled. Markers in fenced code are examples, and stay as they are.
 
     Raises:
-        GGUFError: A region has no end, or no table is called as it is.
+        GGUFError: There is no region, one has no end or no beginning, or no table is called as it is.
     """
-    pieces: list[str] = []
-    position = 0
-    while start := START.search(text, position):
-        end = END.search(text, start.end())
-        following = START.search(text, start.end())
-        if end is None or (following is not None and following.start() < end.start()):
-            line = text.count("\n", 0, start.start()) + 1
-            raise GGUFError(f"line {line}: the region {start['name']!r} has no end")
-        filling = f"\n\n{FORMS['markdown'](table(start['name']))}\n\n"
-        pieces += text[position : start.end()], filling.replace("\n", "\r\n" if "\r\n" in text else "\n")
-        position = end.start()
-    return "".join(pieces) + text[position:]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    kept: list[str] = []
+    start: tuple[int, str] | None = None
+    is_code = False
+    regions = 0
+    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+        opens, closes = START.fullmatch(line), END.fullmatch(line)
+        is_code ^= FENCE.match(line) is not None and start is None
+        if is_code or not (opens or closes):
+            if start is None:
+                kept.append(line)
+        elif opens and start is None:
+            start = number, opens[2]
+            kept += line, newline, *_indented(FORMS["markdown"](table(opens[2])), opens[1], newline), newline
+        elif closes and start is not None:
+            kept.append(line)
+            start = None
+            regions += 1
+        else:
+            problem = f"the region {start[1]!r} has no end" if start else "a region ends that does not begin"
+            raise GGUFError(f"line {start[0] if start else number}: {problem}")
+    if start is not None:
+        raise GGUFError(f"line {start[0]}: the region {start[1]!r} has no end")
+    if not regions:
+        raise GGUFError("there is no region: see --help for how one is marked")
+    return "".join(kept)
+
+
+def _indented(text: str, indent: str, newline: str) -> Iterator[str]:
+    """The lines of a text."""
+    for line in text.split("\n"):
+        yield f"{indent if line else ''}{line}{newline}"
 
 
 def generated(documents: list[Path]) -> Iterator[tuple[Path, str]]:
@@ -59,11 +82,9 @@ def generated(documents: list[Path]) -> Iterator[tuple[Path, str]]:
         GGUFError: A document's regions cannot be filled.
     """
     for document in documents:
-        with document.open(encoding="utf-8", newline="") as file:
-            text = file.read()
         try:
-            yield document, spliced(text)
-        except GGUFError as error:
+            yield document, spliced(document.read_bytes().decode())
+        except (GGUFError, UnicodeDecodeError) as error:
             raise GGUFError(f"{document}: {error}") from None
 
 
@@ -86,7 +107,7 @@ def main(arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
     try:
         wanted = list(generated(args.files) if args.files else ours())
-    except (GGUFError, OSError, UnicodeDecodeError) as error:
+    except (GGUFError, OSError) as error:
         print(f"regen: {error}", file=sys.stderr)
         return 2
     stale = [(path, text) for path, text in wanted if not is_current(path, text)]

@@ -130,7 +130,7 @@ def read(stream: Stream, size: int, expression: Any, context: Context) -> bytes:
     """
     left = bytes_left(stream, context)
     if size > left:
-        raise TruncatedError(f"{size} bytes declared, {left} left", blame=field_of(expression))
+        raise TruncatedError.of(size, f"{size} bytes declared, {left} left", field_of(expression))
     data = stream.read(size)
     if len(data) < size:
         raise TruncatedError(f"{size} bytes declared, {len(data)} came", blame=field_of(expression))
@@ -203,7 +203,7 @@ class Array(Guarded, construct.Array):
         left = bytes_left(stream, context)
         if count * self.item_minimum > left:
             problem = f"{count} items of at least {self.item_minimum} bytes declared, {left} bytes left"
-            raise TruncatedError(problem, blame=field_of(self.count))
+            raise TruncatedError.of(count, problem, field_of(self.count))
         return count
 
     def _parse(self, stream: Stream, context: Context, path: str) -> construct.ListContainer:

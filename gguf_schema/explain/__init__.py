@@ -12,7 +12,7 @@ from ..limits import MAX_NESTING
 from ..schema import GGUFStructs, sniff, structs
 from ..sources import Reader, Source, source_of
 from ..walk import kind, locate, trace
-from .causes import Failure, likely_causes
+from .causes import COUNTS, Failure, likely_causes
 
 SHOWN_BEFORE, SHOWN_AFTER = 16, 48
 """Bytes shown around the place of a fault."""
@@ -58,9 +58,10 @@ def explain(source: Any) -> Explanation:
         offset = min(error.offset or 0, opened.size)
         start = max(0, offset - SHOWN_BEFORE)
         found = opened.read_at(start, offset + SHOWN_AFTER - start)
-        before = [entry for entry in entries if entry.start < offset or not offset]
         causes = list(likely_causes(Failure(opened, layout, error, entries)))
-        return Explanation(error, before, start, found, _expected(layout or structs(), error.path), causes)
+        expected = _expected(layout or structs(), error.path)
+        before = _read_before(entries, error, offset)
+        return Explanation(error, before, start, found, expected, causes)
     finally:
         opened.close()
 
@@ -76,9 +77,20 @@ def _read(source: Source) -> tuple[GGUFStructs | None, list[Entry], GGUFError | 
         faults: list[Any] = Model(source, check=False, max_nesting=MAX_NESTING).faults()
     except GGUFError as failure:
         faults = [failure]
+    return layout, _entries(source, layout), next(iter(faults), None)
+
+
+def _entries(source: Source, layout: GGUFStructs) -> list[Entry]:
+    """The fields that can be read."""
+    reader = Reader(source)
     params = {"stream_start": 0, "stream_end": source.size, "max_nesting": MAX_NESTING}
     entries, _ = mapped(lambda enter: trace(layout.head, reader, enter, **params), _shallow)
-    return layout, [entry for entry in entries if entry.is_leaf], next(iter(faults), None)
+    return [entry for entry in entries if entry.is_leaf]
+
+
+def _read_before(entries: list[Entry], error: GGUFError, offset: int) -> list[Entry]:
+    """The fields before the one at fault; all where a count is at fault, because the file goes on behind it."""
+    return [entry for entry in entries if entry.start < offset or not offset or error.path in COUNTS]
 
 
 def _shallow(path: str, items: int) -> bool:

@@ -7,13 +7,15 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from .. import keys
 from ..annotate import Entry, data_entries
 from ..enums import GGUFValueType
 from ..errors import FileKindError, GGUFError, ParseError, TruncatedError
 from ..file import Model
+from ..layout import align_up
 from ..limits import MAX_NESTING
 from ..schema import MAGIC, ORDER_NAMES, ORDERS, VERSIONS, GGUFStructs, structs
-from ..sources import Source
+from ..sources import Reader, Source
 
 FAR = 1 << 18
 """Faults beyond this many bytes are not tried to be repaired: each try reads all that stands before."""
@@ -27,6 +29,21 @@ LENGTHS = range(256)
 COUNTS = ("tensor_count", "metadata_kv_count")
 CHANGES = range(-3, 4)
 """By how much counts are tried to be wrong."""
+
+MISLEADING = (".len", ".value_type", ".n_dimensions")
+"""The ends of paths of fields after which, if they are damaged, something else seems to be wrong."""
+
+STEERING = (*MISLEADING, ".value.type")
+"""The ends of paths of fields on which depends where the next field is."""
+
+SUSPECTED = 4
+"""Fields before the fault that are tried."""
+
+USUAL_DIMENSIONS = range(1, 5)
+"""Numbers of dimensions that are tried."""
+
+MOST_COUNTED = 1 << 14
+"""Pairs or infos that are counted."""
 
 FIRST_MEGABYTE = 1 << 20
 
@@ -49,7 +66,7 @@ class Failure(NamedTuple):
 
 def likely_causes(failure: Failure) -> Iterator[str]:
     """What may have happened: the guesses of the first kind that has any."""
-    for guess in (leading_bytes, changed_line_ends, other_layout, wrong_count, wrong_length, wrong_type, cut_short):
+    for guess in (leading_bytes, changed_line_ends, other_layout, damaged_number, cut_short):
         if guesses := list(guess(failure)):
             yield from guesses
             return
@@ -77,20 +94,30 @@ class Patched:
         """It is the source's to close."""
 
 
-def is_whole(source: Source) -> bool:
-    """Whether it is a file that somebody meant: it opens, has readable names, and zeros where no field is."""
+def quality(source: Source) -> int:
+    """How sure it is that somebody meant a file: 0 if it does not open, has unreadable names, or bytes in no field.
+
+    Else one more than the number of its standard keys and tensors.
+    """
     try:
         model = Model(source, check=True, max_nesting=MAX_NESTING)
     except GGUFError:
-        return False
+        return 0
     names = [*model.metadata, *model.tensors]
-    if not names or not all(map(str.isprintable, names)):
-        return False
-    unnamed = [entry for entry in data_entries(model) if entry.is_leaf and entry.path.endswith(("padding", "tail"))]
-    return not any(
-        entry.end - entry.start > FIRST_MEGABYTE or any(source.read_at(entry.start, entry.end - entry.start))
-        for entry in unnamed
-    )
+    if not names or not all(map(str.isprintable, names)) or not _is_tidy(model):
+        return 0
+    architecture = str(model.metadata.get(keys.ARCHITECTURE.template, ""))
+    return 1 + len(model.tensors) + sum(keys.find(key, architecture) is not None for key in model.metadata)
+
+
+def _is_tidy(model: Model) -> bool:
+    """Whether there are only zeros where no field is."""
+    for entry in data_entries(model):
+        if entry.is_leaf and entry.path.endswith(("padding", "tail")):
+            size = entry.end - entry.start
+            if size > FIRST_MEGABYTE or any(model.source.read_at(entry.start, size)):
+                return False
+    return True
 
 
 def other_layout(failure: Failure) -> Iterator[str]:
@@ -98,7 +125,7 @@ def other_layout(failure: Failure) -> Iterator[str]:
     layouts = [structs(order, version) for order in ORDERS for version in reversed(VERSIONS)]
     for layout in layouts:
         starts = _starts(layout, failure)
-        if layout is failure.layout or not any(is_whole(Patched(failure.source, 0, start)) for start in starts):
+        if layout is failure.layout or not any(quality(Patched(failure.source, 0, start)) for start in starts):
             continue
         name = f"{ORDER_NAMES[layout.order]}-endian, version {layout.version}"
         if failure.layout is None:
@@ -135,57 +162,93 @@ def changed_line_ends(failure: Failure) -> Iterator[str]:
         yield "copied as text: every line feed (0a) has a carriage return (0d) before it; copy it as binary"
 
 
-def wrong_count(failure: Failure) -> Iterator[str]:
-    """A count of pairs or tensors is a little too high or too low."""
-    for entry in failure.entries:
-        if entry.path in COUNTS and not failure.error.path.endswith("value_type"):
-            yield from _repaired(failure, entry, [entry.value + change for change in CHANGES])
+def damaged_number(failure: Failure) -> Iterator[str]:
+    """A count, a length or a type is damaged: the one with which the most of the file makes sense."""
+    best = 0, ""
+    for entry in _suspects(failure):
+        for value in _replacements(failure, entry):
+            if value == entry.value:
+                continue
+            number = _number(failure.layout, entry)  # type: ignore[arg-type]
+            string = failure.source.read_at(entry.end, value) if entry.path.endswith("len") else b""
+            if not str(string, "utf-8", "replace").isprintable():
+                continue
+            found = quality(Patched(failure.source, entry.start, number.build(value)))
+            if found > best[0]:
+                place = f"{entry.path} at byte {entry.start}"
+                best = found, f"{place} is wrong: with {value!s} instead of {entry.value} all can be read"
+    if best[0]:
+        yield best[1]
 
 
-def wrong_length(failure: Failure) -> Iterator[str]:
-    """The length of one of the last strings is wrong."""
-    if not isinstance(failure.error, ParseError):
-        return
-    lengths = [entry for entry in failure.entries if entry.path.endswith(".len")]
-    blamed = [entry for entry in lengths if entry.path == failure.error.path]
-    for entry in [*blamed, *reversed(lengths[-2:])]:
-        repairs = list(_repaired(failure, entry, LENGTHS))
-        yield from repairs
-        if repairs:
-            return
-
-
-def wrong_type(failure: Failure) -> Iterator[str]:
-    """The type of a value is damaged."""
-    for entry in failure.entries:
-        if entry.path == failure.error.path and entry.path.endswith("value_type"):
-            yield from _repaired(failure, entry, GGUFValueType)
-
-
-def _repaired(failure: Failure, entry: Entry, values: Iterable[int]) -> Iterator[str]:
-    """The first value with which the file can be opened."""
+def _suspects(failure: Failure) -> Iterator[Entry]:
+    """The counts, and the last numbers that were read, on which depends where the next field is."""
     if failure.layout is None or (failure.error.offset or 0) > FAR:
         return
+    error = failure.error
+    if not error.path.endswith("value_type"):
+        yield from (entry for entry in failure.entries if entry.path in COUNTS)
+    steering = [entry for entry in failure.entries if entry.path.endswith(STEERING) and entry.path not in COUNTS]
+    yield from (entry for entry in steering if entry.path == error.path)
+    is_cut = isinstance(error, TruncatedError) and not error.declared
+    if isinstance(error, ParseError) and not is_cut:
+        before = [entry for entry in steering if entry.start < (error.offset or 0) and entry.path.endswith(MISLEADING)]
+        yield from before[-SUSPECTED:]
+
+
+def _replacements(failure: Failure, entry: Entry) -> Iterable[int]:
+    """What may have stood there."""
+    if entry.path in COUNTS:
+        near = {entry.value + change for change in CHANGES} | {_countable(failure, entry)}
+        return sorted(value for value in near if 0 <= value <= LIKELY)
+    if entry.path.endswith("type"):
+        return GGUFValueType
+    return USUAL_DIMENSIONS if entry.path.endswith("n_dimensions") else LENGTHS
+
+
+def _number(layout: GGUFStructs, entry: Entry) -> Any:
+    """The construct of a number."""
+    if entry.path.endswith(("type", "n_dimensions")):
+        return layout.uint32
+    return layout.length if entry.path.endswith("len") else layout.count
+
+
+def _countable(failure: Failure, count: Entry) -> int:
+    """How many pairs or infos that somebody meant follow each other where the first must be."""
     layout = failure.layout
-    numbers = {"count": layout.count, "len": layout.length, "type": layout.value_type}
-    number = next(number for end, number in numbers.items() if entry.path.endswith(end))
-    for value in values:
-        if 0 <= value <= LIKELY and value != entry.value:
-            string = failure.source.read_at(entry.end, value) if entry.path.endswith("len") else b""
-            patched = Patched(failure.source, entry.start, number.build(value))
-            if str(string, "utf-8", "replace").isprintable() and is_whole(patched):
-                place = f"{entry.path} at byte {entry.start}"
-                yield f"{place} is wrong: with {value!s} instead of {entry.value} all can be read"
-                return
+    assert layout is not None
+    item, name = (layout.tensor_info, "name") if count.path == COUNTS[0] else (layout.metadata_kv, "key")
+    reader = Reader(failure.source)
+    reader.seek(_first_item(failure, count))
+    found = 0
+    with contextlib.suppress(GGUFError):
+        while found < MOST_COUNTED:
+            parsed = item.parse_stream(reader, max_nesting=MAX_NESTING)
+            if not parsed[name].isprintable() or not parsed[name]:
+                break
+            found += 1
+    return found
+
+
+def _first_item(failure: Failure, count: Entry) -> int:
+    """Where the first pair or info begins."""
+    ends = [entry.end for entry in failure.entries if entry.path in COUNTS]
+    pairs = [entry.end for entry in failure.entries if entry.path.startswith("metadata_kv[")]
+    return max(ends + pairs) if count.path == COUNTS[0] else max(ends)
 
 
 def cut_short(failure: Failure) -> Iterator[str]:
-    """The end of the file is missing, or a length is nonsense."""
-    is_missing_data = getattr(failure.error, "code", "") == "data-missing"
-    if not is_missing_data and not isinstance(failure.error, TruncatedError):
-        return
-    declared = next((entry.value for entry in failure.entries if entry.path == failure.error.path), 0)
-    if isinstance(declared, int) and declared > LIKELY:
-        yield f"a damaged number: no file has {declared} of these"
-    else:
-        yield f"cut short: a download or a copy that was interrupted; the file has {failure.source.size} bytes"
+    """The end of the file is missing; or what says how long it is is damaged."""
+    error, size = failure.error, failure.source.size
+    if isinstance(error, TruncatedError):
+        if error.declared > LIKELY:
+            yield f"damaged: no file has {error.declared} of these; this number is wrong, or one before it"
+        else:
+            yield f"cut short: a download or a copy that was interrupted; the file has {size} bytes"
+    elif getattr(error, "code", "") in ("data-missing", "data-start-missing"):
+        model = Model(failure.source, check=False, max_nesting=MAX_NESTING)
+        ends = [tensor.data_offset + (tensor.n_bytes or 0) for tensor in model.tensors.infos]
+        if max(ends) > LIKELY * size or any(size in (end, align_up(end, model.alignment)) for end in ends):
+            yield "damaged: an offset or a dimension is wrong; the other tensors end where the file does"
+        else:
+            yield f"cut short: a download or a copy that was interrupted; the file has {size} of {max(ends)} bytes"

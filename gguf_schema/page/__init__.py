@@ -24,6 +24,9 @@ from ..walk import is_inside
 SCRIPTS = ("entries.js", "list.js", "tree.js", "hex.js", "bar.js", "page.js")
 """The parts of the script, in the order in which they need each other."""
 
+START = b"<!doctype html>"
+"""The first bytes of a page."""
+
 LETTERS = 2000
 """Letters shown of a value."""
 

@@ -31,12 +31,20 @@ function showDetails(i) {
   );
 }
 
-// Entries whose title or path has the text that is looked for.
+// Entries whose title or path has the text that is looked for; of a number the one that has the byte at that offset.
 
 let texts = null; // made when first needed
 let matches = [];
 
+const offsetIn = (query) => (/^(0x[0-9a-f]+|\d+)$/i.test(query.trim()) ? Number(query.trim()) : NONE);
+
 function find(query) {
+  const offset = offsetIn(query);
+  if (offset !== NONE) {
+    const leaf = leafAt(offset);
+    matches = leaf === NONE ? [] : [leaf];
+    return;
+  }
   texts ??= Array.from({ length: count }, (_, i) => `${titleOf(i)}\n${pathOf(i)}`.toLowerCase());
   const wanted = query.trim().toLowerCase();
   matches = [];
@@ -44,7 +52,10 @@ function find(query) {
 }
 
 function go(step) {
-  if (matches.length) {
+  const offset = offsetIn(part("query").value);
+  if (offset !== NONE) {
+    if (matches.length) select(matches[0], offset);
+  } else if (matches.length) {
     const before = last(matches.length, (n) => matches[n] <= selected);
     const isMatch = matches[before] === selected;
     const next = step > 0 ? before + 1 : isMatch ? before - 1 : before;
@@ -68,7 +79,7 @@ part("file").textContent = contents.file;
 part("facts").textContent = `GGUF version ${contents.version}, ${contents.order}-endian, ${number(contents.size)} bytes`;
 part("query").addEventListener("input", (event) => {
   find(event.target.value);
-  if (!matches.includes(selected)) go(1);
+  if (!matches.includes(selected) || offsetIn(event.target.value) !== NONE) go(1);
   showFound();
 });
 part("search").addEventListener("submit", (event) => {

@@ -63,6 +63,11 @@ def field_of(expression: Any) -> str | None:
     return expression.__getfield__() if isinstance(expression, construct.expr.Path) else None
 
 
+def item_of(con: Con) -> Con:
+    """What an array holds."""
+    return unwrap(con).subcon
+
+
 def locate(con: Con, path: str) -> Con | None:
     """The field at a path such as `metadata_kv[1].key.len`; of a Switch, one in the first case that has such a field.
 
