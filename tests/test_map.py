@@ -168,7 +168,8 @@ def test_blocks_of_tensors_are_looked_into():
     assert at(model, start + 2)[-1][:4] == (f"{path}[3].qs", start + 2, start + 34, "array")
     assert [entry.path for entry in where(model, f"{path}[3]")] == [f"{path}[3]", f"{path}[3].d", f"{path}[3].qs"]
     blocks = tensor.n_bytes // tensor.block.type_size
-    assert where(model, f"{path}[{blocks - 1}].d") and not where(model, f"{path}[{blocks}].d")
+    assert where(model, f"{path}[{blocks - 1}].d")
+    assert not where(model, f"{path}[{blocks}].d")
 
 
 def test_keys_and_names_stand_for_their_paths():

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..annotate import Entry, mapped, short
 from ..errors import GGUFError
-from ..file import Model
+from ..file import Model, refuse_early
 from ..limits import MAX_NESTING
 from ..schema import GGUFStructs, sniff, structs
 from ..sources import Reader, Source, source_of
@@ -50,7 +50,10 @@ def explain(source: Any) -> Explanation:
     Raises:
         OSError: The path cannot be read.
     """
-    opened = source_of(source, lambda start: None)
+    try:
+        opened = source_of(source, refuse_early)
+    except GGUFError as refused:  # a stream, perhaps an endless one, of another kind
+        return Explanation(refused, [], 0, b"", "", [])
     try:
         layout, entries, error = _read(opened)
         if error is None:
@@ -77,7 +80,7 @@ def _read(source: Source) -> tuple[GGUFStructs | None, list[Entry], GGUFError | 
         faults: list[Any] = Model(source, check=False, max_nesting=MAX_NESTING).faults()
     except GGUFError as failure:
         faults = [failure]
-    return layout, _entries(source, layout), next(iter(faults), None)
+    return (layout, _entries(source, layout), faults[0]) if faults else (layout, [], None)
 
 
 def _entries(source: Source, layout: GGUFStructs) -> list[Entry]:
