@@ -18,7 +18,7 @@ FLOORS = [
     {"values", "policy", "description"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export"},
-    {"summary", "demo", "tables", "explain", "page"},
+    {"summary", "demo", "tables", "explain", "page", "validate"},
     {"cli"},
     {"__main__", "__init__"},
 ]
