@@ -165,6 +165,18 @@ def test_an_endless_stream_is_not_read_to_its_end():
     assert "a file of zeros" in explanation_text(explained)
 
 
+def test_what_can_be_opened_may_be_odd():
+    """A file of version 3 that says 1 has no pairs and a large tail; one tensor fewer than there are is padding."""
+    data = built({"general.architecture": "llama", "llama.block_count": 1})
+    version = explain(replaced(data, 4, struct.pack("<I", 1)))
+    assert (version.error, version.causes) == (None, ["wrong version: the rest is laid out as in version 3, not 1"])
+    assert {fault.code for fault in version.warnings} >= {"version-1", "tail-nonzero"}
+    text = explanation_text(version)
+    assert text.startswith("the file can be opened, but something is odd:\n- version at byte 4: version 1")
+    fewer = explain(replaced(made(), 8, struct.pack("<Q", 1)))
+    assert ("tensor_count", 8) in [(fault.path, fault.start) for fault in fewer.warnings]
+
+
 def test_the_text():
     lines = explanation_text(explain(DAMAGED["huge length"][0])).splitlines()
     assert lines[0].startswith("metadata_kv[0].key.len at byte 24: 1152921504606846976 bytes declared, ")

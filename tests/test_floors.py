@@ -18,7 +18,8 @@ FLOORS = [
     {"values", "policy", "description"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export"},
-    {"summary", "demo", "tables", "explain", "page", "validate"},
+    {"summary", "demo", "tables", "page", "validate"},
+    {"explain"},
     {"cli"},
     {"__main__", "__init__"},
 ]

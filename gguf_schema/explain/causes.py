@@ -56,7 +56,7 @@ class Failure(NamedTuple):
     Attributes:
         source: The file.
         layout: The layout that its first bytes declare; None where they declare none.
-        error: The fault.
+        error: The fault; of a file that can be opened, the first odd thing.
         entries: The fields that could be read, in the order of the bytes.
     """
 

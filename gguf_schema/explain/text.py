@@ -14,7 +14,11 @@ WIDTH = 16
 def explanation_text(explained: Explanation) -> str:
     """The explanation for people, as several paragraphs."""
     if explained.error is None:
-        return "nothing is wrong: the file can be opened"
+        if not explained.warnings:
+            return "nothing is wrong: the file can be opened"
+        lines = [f"- {printable(f'{odd.path} at byte {odd.start}: {odd.message}')}" for odd in explained.warnings]
+        lines += [f"likely cause: {printable(cause)}" for cause in explained.causes]
+        return "\n".join(["the file can be opened, but something is odd:", *lines])
     parts = [printable(str(explained.error)), _read(explained), _bytes(explained)]
     if explained.expected:
         parts.append(f"expected there: {explained.expected}")
