@@ -26,7 +26,7 @@ from gguf_schema.tables import FORMS, table
 from gguf_schema.targets import save
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("spec/gguf.md",)
+DOCUMENTS = ("spec/gguf.md", "spec/rules.md")
 """Our files with regions."""
 FOLDER = ROOT / "spec"
 """Where the exports are."""
