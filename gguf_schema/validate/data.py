@@ -60,11 +60,11 @@ def layout(subject: Subject) -> Iterator[Finding]:
             f"the data begins with {infos[first]['offset']} bytes of no tensor",
         )
     end, owner = 0, first
-    for offset, size, index in _by_extent(subject):
+    for number, (offset, size, index) in enumerate(_by_extent(subject)):
         path = f"tensor_infos[{index}].offset"
-        if offset < end and size:
+        if offset < end and size != 0:
             yield Finding("tensors-overlap", path, f"{offset} lies within tensor {owner}, which ends at {end}")
-        elif offset > align_up(end, subject.parsed.alignment) and end:
+        elif number and offset > align_up(end, subject.parsed.alignment):
             yield Finding("offset-gap", path, f"{offset - end} bytes of no tensor before it")
         if size is None:
             return

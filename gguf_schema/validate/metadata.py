@@ -87,7 +87,7 @@ def key_style(subject: Subject) -> Iterator[Finding]:
 def key_hyphen(subject: Subject) -> Iterator[Finding]:
     """Keys with a hyphen, which the names of some architectures have, and the specification does not."""
     for path, key in _keys(subject):
-        if "-" in key and not FORBIDDEN.search(key):
+        if "-" in key and not FORBIDDEN.search(key) and not key.startswith(f"{subject.architecture}."):
             yield Finding("key-hyphen", f"{path}.len", f"{shown(key)} has a hyphen")
 
 

@@ -127,7 +127,7 @@ def _levels(subject: Subject) -> int:
     return levels + 1
 
 
-def _rule(code: str, title: str, path: str, mend: str) -> Rule:
+def _rule(code: str, title: str, path: str, mend: str, is_forbidden: bool = True) -> Rule:
     return Rule(
         code,
         ERROR,
@@ -136,7 +136,7 @@ def _rule(code: str, title: str, path: str, mend: str) -> Rule:
         "a file must hold what it declares (specification, File structure)",
         mend,
         failure,
-        True,
+        is_forbidden,
     )
 
 
@@ -158,12 +158,19 @@ RULES = (
         "metadata_kv.value.type",
         "Write the array with the type that its elements would have",
     ),
-    _rule("nesting-depth", "Arrays nested deeper than 16 levels", "metadata_kv.value.type", "Flatten the arrays"),
+    _rule(
+        "nesting-depth",
+        "Arrays nested deeper than 16 levels",
+        "metadata_kv.value.type",
+        "Flatten the arrays",
+        is_forbidden=False,
+    ),
     _rule(
         "nesting-python",
         "Arrays nested so deep that Python readers fail",
         "metadata_kv.value.type",
         "Flatten the arrays",
+        is_forbidden=False,
     ),
     _rule("number-cut", "The file ends within, or before, a number", "metadata_kv.value", DOWNLOAD),
     _rule("last-number-missing", "The last value is not there", "metadata_kv.value", DOWNLOAD),
