@@ -2,6 +2,7 @@
 
 import importlib.util
 from enum import IntEnum
+from types import SimpleNamespace
 
 import pytest
 
@@ -358,6 +359,17 @@ def test_a_change_of_ours_is_found(change, row, monkeypatch, capsys):
         monkeypatch.setattr(facts, name, value)
     assert drift.main([]) == 1
     assert row in [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_key_that_nobody_has_is_found(monkeypatch, capsys):
+    """In every family of keys, whatever is known of the others in it."""
+    pytest.importorskip("gguf")
+    invented = {f"{key.template.rpartition('.')[0]}.bogus_thing" for key in facts.KEYS}
+    assert "{arch}.bogus_thing" in invented
+    monkeypatch.setattr(facts, "KEYS", [*facts.KEYS, *(SimpleNamespace(template=key) for key in invented)])
+    assert drift.main([]) == 1
+    found = [line.split() for line in capsys.readouterr().out.splitlines() if line.endswith("NEW")]
+    assert {words[1] for words in found} == invented
 
 
 def known(**columns):
