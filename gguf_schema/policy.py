@@ -160,17 +160,17 @@ def data_start(file: Parsed) -> Iterator[Finding]:
 
 def data_end(file: Parsed) -> Iterator[Finding]:
     """The data of every tensor ends within the file. What is at fault, offset, dimensions or data, is an estimate."""
-    if file.size is None or file.data_offset > file.size:
+    if file.size is None:
         return
     available = file.size - file.data_offset
     for index, (info, known) in enumerate(zip(file.tensor_infos, file.known_sizes, strict=True)):
         size = known or 0
-        if info["offset"] + size <= available:
+        if info["offset"] + size <= available or (available < 0 and not size):
             continue
         start = file.data_offset + info["offset"]
         path = f"tensor_infos[{index}]"
         problem = f"{size} bytes of tensor {info['name'][:SHOWN]!r} at byte {start}, the file ends at byte {file.size}"
-        if start > file.size:
+        if start > file.size and available >= 0:
             yield Finding("data-missing", f"{path}.offset", problem)
         elif size > IMPLAUSIBLE * file.size:
             yield Finding("data-missing", f"{path}.dimensions[0]", problem)

@@ -36,6 +36,8 @@ def data_errors(subject: Subject) -> Iterator[Finding]:
         if finding.path.endswith(".offset") and start > BITS_64 and parsed.size is not None and wrapped <= parsed.size:
             problem = f"byte {start} is byte {start & BITS_64} to a reader that counts in 64 bits"
             finding = finding._replace(code="offset-wraps", message=problem)
+        elif parsed.known_sizes[index] == 0:
+            finding = finding._replace(code="offset-past-end")
         yield finding
 
 
@@ -243,6 +245,15 @@ RULES = (
         "An offset that wraps around 2^64",
         "tensor_infos.offset",
         "gguf-py reads metadata as weights",
+        REWRITE,
+        data_errors,
+    ),
+    Rule(
+        "offset-past-end",
+        ERROR,
+        "A tensor without data that begins after the end of the file",
+        "tensor_infos.offset",
+        TENSOR_CLAUSE,
         REWRITE,
         data_errors,
     ),

@@ -1,5 +1,6 @@
 """What tensor infos may say: names, dimensions, types, sizes."""
 
+import math
 from collections.abc import Iterator
 
 from .. import policy
@@ -108,6 +109,19 @@ def partial_products(subject: Subject) -> Iterator[Finding]:
                 yield Finding("dimensions-partial", path, "the dimensions before the 0 make 2^63 elements or more")
                 break
             product *= dimension
+
+
+def numpy_sizes(subject: Subject) -> Iterator[Finding]:
+    """A tensor without elements whose other dimensions make an array of numpy too large: it, too, multiplies them."""
+    for index, info in enumerate(subject.tensor_infos):
+        dimensions = info["dimensions"]
+        block_size, type_size = block_sizes().get(info["type"], (1, 1))
+        if 0 not in dimensions or max(dimensions) > MAX_SIZE or len(dimensions) > NUMPY_DIMENSIONS:
+            continue
+        size = math.prod(filter(None, dimensions)) * type_size // block_size
+        if size > MAX_SIZE:
+            path = f"tensor_infos[{index}].dimensions[0]"
+            yield Finding("dimensions-numpy-range", path, "the dimensions other than 0 make 2^63 bytes or more")
 
 
 def size_wraps(subject: Subject) -> Iterator[Finding]:
@@ -266,6 +280,15 @@ RULES = (
         GGUF_CPP,
         "Write the tensor without elements with small dimensions",
         partial_products,
+    ),
+    Rule(
+        "dimensions-numpy-range",
+        NOTE,
+        "Dimensions beside a 0 that are too large for numpy",
+        "tensor_infos.dimensions",
+        "gguf-py, gguf_reader.py",
+        "Write the tensor without elements with small dimensions",
+        numpy_sizes,
     ),
     Rule(
         "data-size-wraps",

@@ -79,7 +79,7 @@ GGUF_PY = (UNREADABLE - GGUF_PY_LENIENT - {"last-string-cut"}) | {
     *("version-1", "key-twice", "key-utf8", "key-virtual", "alignment-type", "alignment-value", "alignment-multiple"),
     *("tensor-name-twice", "name-utf8", "tensor-type-range", "tensor-type-removed", "tensor-type-unknown"),
     *("row-not-blocks", "dimension-range", "tensor-elements-range", "tensor-bytes-range"),
-    *("data-start-missing", "data-missing"),
+    *("dimensions-numpy-range", "data-missing"),
 }
 """GGUFReader."""
 

@@ -14,7 +14,7 @@ from ..limits import MAX_NESTING
 from ..policy import Parsed
 from ..schema import GGUFStructs, sniff
 from ..sources import Reader, Source
-from ..walk import Enter, Node, trace
+from ..walk import Enter, Node, is_inside, trace
 
 ITEM = re.compile(r"(metadata_kv|tensor_infos)\[(\d+)\]")
 
@@ -61,7 +61,7 @@ class Subject:
         for node in self._nodes(lambda path, items: path in outer):
             self.fields[node.path] = node
             match = ITEM.fullmatch(node.path)
-            if match:
+            if match and not is_inside(self.failure.path, node.path):
                 (self.metadata_kv if match[1] == "metadata_kv" else self.tensor_infos).append(node.value)
 
     def _nodes(self, enter: Enter) -> Iterator[Node]:
