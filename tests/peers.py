@@ -9,10 +9,11 @@ import contextlib
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -220,32 +221,62 @@ def read_with_llama_cpp(data: bytes) -> Seen:
 
 
 def llama_cpp_verdicts(paths: Iterable[Path], with_data: bool = False) -> dict[Path, str]:
-    """What llama.cpp's loader does with each file, metadata only or data too: reads, or refuses.
-
-    To abort the process is to refuse, too. One process loads the library, and a fork of it reads each file.
-    """
+    """What llama.cpp's loader does with each file, metadata only or data too: reads, or refuses."""
     ggml()
-    asked = json.dumps([list(map(str, paths)), with_data])
+    return _verdicts("llama.cpp-data" if with_data else "llama.cpp", paths)
+
+
+def gguf_py_verdicts(paths: Iterable[Path]) -> dict[Path, str]:
+    """What gguf-py's GGUFReader does with each file: reads, or refuses."""
+    gguf_py()
+    return _verdicts("gguf-py", paths)
+
+
+def _verdicts(reader: str, paths: Iterable[Path]) -> dict[Path, str]:
+    """What a reader does with each file. To end the process, or to give no answer, is to refuse, too.
+
+    One process loads the reader, and a fork of it reads each file.
+    """
+    asked = json.dumps([reader, list(map(str, paths))])
     command = [sys.executable, "-c", "from tests.peers import answer_verdicts; answer_verdicts()"]
-    run = subprocess.run(command, cwd=PROJECT, input=asked, capture_output=True, encoding="utf-8", timeout=120)
+    run = subprocess.run(command, cwd=PROJECT, input=asked, capture_output=True, encoding="utf-8", timeout=300)
     assert run.returncode == 0, run.stderr
     return {Path(path): verdict for path, verdict in json.loads(run.stdout).items()}
 
 
+PATIENCE = 10
+"""Seconds that a reader has for a small file."""
+
+
 def answer_verdicts() -> None:
-    """The process of `llama_cpp_verdicts`: its question on stdin, its answer on stdout."""
-    paths, with_data = json.load(sys.stdin)
+    """The process of `_verdicts`: its question on stdin, its answer on stdout."""
+    reader, paths = json.load(sys.stdin)
     os.environ["GGML_NO_BACKTRACE"] = "1"
-    c = ggml()
+    reads = _gguf_py_reads() if reader == "gguf-py" else _llama_cpp_reads(reader == "llama.cpp-data")
     verdicts = {}
     for path in paths:
         child = os.fork()
         if child == 0:
-            params = Params(not with_data, ctypes.pointer(ctypes.c_void_p()))
-            os._exit(not c.gguf_init_from_file(path.encode(), params))
+            signal.alarm(PATIENCE)
+            with contextlib.suppress(BaseException):
+                os._exit(not reads(path))
+            os._exit(1)
         _, status = os.waitpid(child, 0)
         verdicts[path] = "refuses" if status else "reads"
     print(json.dumps(verdicts))
+
+
+def _llama_cpp_reads(with_data: bool) -> Callable[[str], bool]:
+    """Whether llama.cpp's loader reads a file; it may end the process instead."""
+    c = ggml()
+    params = Params(not with_data, ctypes.pointer(ctypes.c_void_p()))
+    return lambda path: bool(c.gguf_init_from_file(path.encode(), params))
+
+
+def _gguf_py_reads() -> Callable[[str], bool]:
+    """Whether GGUFReader reads a file; it may raise instead."""
+    package = gguf_py()
+    return lambda path: bool(package.GGUFReader(path))
 
 
 def _numbers_at(address: int | None, type: int, count: int) -> list[Any]:
