@@ -129,6 +129,14 @@ def tables(args: argparse.Namespace) -> str:
     return FORMS[args.format](contents() if args.name is None else table(args.name))
 
 
+def suite(args: argparse.Namespace) -> str:
+    """Write a suite of small files, each with one fault or one feature, and what a reader should make of it."""
+    from .suite.folder import files, write
+
+    write(args.folder)
+    return f"{len(files())} files; {os.path.join(args.folder, 'README.md')} says how to use them"
+
+
 def _model(args: argparse.Namespace) -> Model:
     """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
     if args.file is None:
@@ -261,6 +269,10 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument("name", metavar="NAME", nargs="?", help="the table; without one, a list of all")
     added.add_argument("--format", choices=("markdown", "json", "csv"), default="markdown", help="default: markdown")
     added.set_defaults(function=tables, file="tables")  # messages begin with it
+
+    added = commands.add_parser("suite", help=suite.__doc__, description=suite.__doc__)
+    added.add_argument("folder", metavar="DIR", help="a folder that is empty, not there, or holds an older suite")
+    added.set_defaults(function=suite, file="suite")
     return parser
 
 

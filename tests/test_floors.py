@@ -19,7 +19,7 @@ FLOORS = [
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export"},
     {"summary", "demo", "page", "validate"},
-    {"tables", "explain"},
+    {"tables", "explain", "suite"},
     {"cli"},
     {"__main__", "__init__"},
 ]

@@ -66,3 +66,10 @@ def test_tables_that_are_named_exist(capsys):
         for form in forms.split("|"):
             assert main(["tables", name, "--format", form]) == 0
             assert capsys.readouterr().out
+
+
+def test_the_suite_that_is_named_is_written(tmp_path, capsys):
+    (link,) = re.findall(r"^- `gguf-schema suite DIR`.*?\]\((.*?)\)", TEXT, re.MULTILINE | re.DOTALL)
+    assert main(["suite", str(tmp_path)]) == 0
+    assert (tmp_path / "README.md").read_bytes() == (README.parent / link).read_bytes()
+    capsys.readouterr()

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the project that may be broken."""
-    for part in ("gguf_schema", "spec", "tools"):
+    for part in ("gguf_schema", "spec", "tests/suite", "tools"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "README.md", tmp_path)
     return tmp_path
@@ -46,6 +46,8 @@ def test_generated_files_are_current(capsys):
         ("enums.py", "    Q2_0 = 42\n", "    Q2_0 = 42\n    Q3_0 = 43\n", "spec/gguf.md"),
         ("keys/rope.py", "Base of the rotation's frequencies", "Base", "spec/gguf.md"),
         ("limits.py", "MAX_NESTING = 16", "MAX_NESTING = 8", "spec/gguf.md"),
+        ("limits.py", "MAX_NESTING = 16", "MAX_NESTING = 8", "tests/suite/rules/nesting-depth.gguf"),
+        ("blocks.py", 'field("hmask", Array(32, u8)', 'field("hmask", Array(33, u8)', "tests/suite/suite.json"),
     ],
 )
 def test_a_change_makes_files_stale(copy, file, old, new, stale):

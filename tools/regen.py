@@ -22,6 +22,7 @@ from pathlib import Path
 
 from gguf_schema.errors import GGUFError
 from gguf_schema.export import EXPORTS
+from gguf_schema.suite.folder import files
 from gguf_schema.tables import FORMS, table
 from gguf_schema.targets import save
 
@@ -30,6 +31,8 @@ DOCUMENTS = ("spec/gguf.md", "spec/rules.md")
 """Our files with regions."""
 FOLDER = ROOT / "spec"
 """Where the exports are."""
+SUITE = ROOT / "tests/suite"
+"""Where the suite of files is."""
 
 START = re.compile(r"([ \t]*)<!--\s*gguf-schema:\s*(\S+)\s*-->\s*")
 END = re.compile(r"[ \t]*<!--\s*/gguf-schema\s*-->\s*")
@@ -85,7 +88,7 @@ def _indented(text: str, indent: str, newline: str) -> Iterator[str]:
         yield f"{indent if line else ''}{line}{newline}"
 
 
-def generated(documents: list[Path]) -> Iterator[tuple[Path, str]]:
+def generated(documents: list[Path]) -> Iterator[tuple[Path, bytes]]:
     """Each generated file, and what it must hold.
 
     Raises:
@@ -93,20 +96,21 @@ def generated(documents: list[Path]) -> Iterator[tuple[Path, str]]:
     """
     for document in documents:
         try:
-            yield document, spliced(document.read_bytes().decode())
+            yield document, spliced(document.read_bytes().decode()).encode()
         except (GGUFError, UnicodeDecodeError) as error:
             raise GGUFError(f"{document}: {error}") from None
 
 
-def ours() -> Iterator[tuple[Path, str]]:
+def ours() -> Iterator[tuple[Path, bytes]]:
     """Each of our own generated files, and what it must hold."""
     yield from generated([ROOT / name for name in DOCUMENTS])
-    yield from ((FOLDER / name, text()) for name, text in EXPORTS.items())
+    yield from ((FOLDER / name, text().encode()) for name, text in EXPORTS.items())
+    yield from ((SUITE / name, data) for name, data in files().items())
 
 
-def is_current(path: Path, text: str) -> bool:
+def is_current(path: Path, data: bytes) -> bool:
     """Whether a file holds these bytes."""
-    return path.exists() and path.read_bytes() == text.encode()
+    return path.exists() and path.read_bytes() == data
 
 
 def main(arguments: list[str]) -> int:
@@ -120,11 +124,12 @@ def main(arguments: list[str]) -> int:
     except (GGUFError, OSError) as error:
         print(f"regen: {error}", file=sys.stderr)
         return 2
-    stale = [(path, text) for path, text in wanted if not is_current(path, text)]
-    for path, text in stale:
+    stale = [(path, data) for path, data in wanted if not is_current(path, data)]
+    for path, data in stale:
         if not args.check:
             try:
-                save(path, [text.encode()])
+                path.parent.mkdir(exist_ok=True)
+                save(path, [data])
             except OSError as error:
                 print(f"regen: cannot write {path}: {error.strerror}", file=sys.stderr)
                 return 2
