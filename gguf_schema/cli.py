@@ -10,7 +10,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NoReturn
 
 from .errors import GGUFError
@@ -19,6 +19,8 @@ from .terminal import printable
 from .version import __version__
 
 UNREADABLE = 2
+PROFILE_NAMES = ("default", "strict", "spec", "llama.cpp", "llama.cpp-data", "gguf-py", "gguf-py-head", "all")
+PROFILE_HELP = f"for whom: {', '.join(PROFILE_NAMES)}"
 
 
 def info(args: argparse.Namespace) -> str:
@@ -75,6 +77,49 @@ def explain(args: argparse.Namespace) -> str | tuple[str, int]:
 
     found = explained(_standard_input() if args.file == "-" else args.file)
     return explanation_text(found), 0 if found.error is None else UNREADABLE
+
+
+def check(args: argparse.Namespace) -> tuple[str, int]:
+    """Say whether files will load, here or in a named reader, and where they are wrong."""
+    from .validate import PROFILES, report
+    from .validate import check as checked
+
+    if args.explain is not None:
+        text = report.explained(args.explain)
+        if text is None:
+            raise GGUFError(f"there is no rule {args.explain!r}")
+        return text, 0
+    names = list(PROFILES) if args.profile == "all" else ["strict" if args.strict else args.profile]
+    profiles = [PROFILES[name] for name in names]
+    judged, is_unreadable = [], False
+    for name in _files(args.files):
+        try:
+            found = checked(_standard_input() if name == "-" else name)
+        except OSError as error:
+            _say(name, error.strerror or str(error))
+            is_unreadable = True
+            continue
+        judged.append(report.Judged(name, found))
+    if args.json:
+        text = report.as_json(judged, profiles)
+    elif args.profile == "all":
+        text = report.for_readers(judged)
+    else:
+        text = report.as_text(judged, profiles[0])
+    if is_unreadable:
+        return text, UNREADABLE
+    return text, int(report.is_refused(judged, profiles, args.fail_on == "warning"))
+
+
+def _files(names: Sequence[str]) -> Iterator[str]:
+    """The files, and for each folder the models in it, in the order of their names."""
+    for name in names:
+        if not os.path.isdir(name):
+            yield name
+            continue
+        for folder, folders, files in os.walk(name):
+            folders.sort()
+            yield from (os.path.join(folder, file) for file in sorted(files) if file.endswith(".gguf"))
 
 
 def tables(args: argparse.Namespace) -> str:
@@ -201,6 +246,17 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument("file", metavar="FILE", help="a GGUF file; '-' is standard input")
     added.set_defaults(function=explain)
 
+    added = commands.add_parser("check", help=check.__doc__, description=check.__doc__)
+    added.add_argument(
+        "files", metavar="FILE", nargs="*", help="GGUF files, or folders with some; '-' is standard input"
+    )
+    added.add_argument("--profile", metavar="P", default="default", choices=PROFILE_NAMES, help=PROFILE_HELP)
+    added.add_argument("--strict", action="store_true", help="the same as --profile strict")
+    added.add_argument("--fail-on", choices=("error", "warning"), default="error", help="what makes the exit status 1")
+    added.add_argument("--json", action="store_true", help="as one JSON document")
+    added.add_argument("--explain", metavar="CODE", help="say what a rule is about")
+    added.set_defaults(function=check, file="check")
+
     added = commands.add_parser("tables", help=tables.__doc__, description=tables.__doc__)
     added.add_argument("name", metavar="NAME", nargs="?", help="the table; without one, a list of all")
     added.add_argument("--format", choices=("markdown", "json", "csv"), default="markdown", help="default: markdown")
@@ -216,6 +272,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--json-array goes with no other form than --json")
     if args.function is map and args.html is not None and (args.json or args.hex or args.depth is not None):
         parser.error("--html goes with no other option than --all and --no-check")
+    if args.function is check and not args.files and args.explain is None:
+        parser.error("check wants a file")
     if args.function is map and args.json and (args.hex or args.depth is not None):
         parser.error("--json has all leaves, with neither --depth nor --hex")
     for stream in (sys.stdout, sys.stderr):

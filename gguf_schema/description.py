@@ -32,10 +32,10 @@ KINDS = {
     "default": "`type`; whoever writes a file may leave it out, which means `value`",
     "alignment": "No bytes: the value of the key general.alignment among the pairs in the field `func`, or the default",
     "placed": "`type`, whose offsets follow from the sizes and the field `alignment` where none are given",
-    "alignment_padding": "Bytes up to the next multiple of the field `alignment`, counted from the start of the file, as far as "
-    "there are any: a file without `tensor_infos` needs none",
-    "tensor_data": "The data of all `tensor_infos`, and what stands between them, up to a multiple of `alignment`, as far as "
-    "there are any bytes",
+    "alignment_padding": "Bytes up to the next multiple of the field `alignment`, counted from the start of the file, "
+    "as far as there are any: a file without `tensor_infos` needs none",
+    "tensor_data": "The data of all `tensor_infos`, and what stands between them, up to a multiple of `alignment`, "
+    "as far as there are any bytes",
 }
 """The kinds of constructs in a description."""
 

@@ -77,7 +77,7 @@ DIVERGENCES = (
         (
             "A tensor count that is one too high",
             "forbids refuses reads reads reads",
-            "Padding and data are then read as an info without a name",
+            "Padding is then read as an info without a name, if there is enough of it",
             "i_header_n_tensors_one_more",
         ),
         (

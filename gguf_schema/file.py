@@ -318,7 +318,7 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> 
         CheckError: It has a fault for which it is refused.
         OSError: The path cannot be read.
     """
-    opened = source_of(source, _refuse_early)
+    opened = source_of(source, refuse_early)
     try:
         with no_collection():
             return Model(opened, check, max_nesting)
@@ -327,6 +327,6 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> 
         raise
 
 
-def _refuse_early(start: bytes) -> None:
+def refuse_early(start: bytes) -> None:
     """Refuse a stream that must be read whole by its first bytes, before the rest is read."""
     sniff(io.BytesIO(start))

@@ -4,12 +4,15 @@ import io
 import random
 import struct
 
+import numpy as np
 import pytest
 
 import gguf_schema as gs
+from gguf_schema.annotate import everything, leaves
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
 from gguf_schema.explain import explain
+from gguf_schema.explain.causes import COUNTS
 from gguf_schema.explain.text import explanation_text
 from gguf_schema.tables.example import example_file
 
@@ -44,6 +47,8 @@ def test_says_what_open_says(case):
         assert explained.start <= error.offset <= explained.start + len(explained.found)
         ends = [entry.end for entry in explained.entries]
         assert [entry.start for entry in explained.entries] == [0, *ends[:-1]][: len(ends)]
+        if isinstance(error, gs.ParseError) and error.path not in ("magic", "version", *COUNTS):
+            assert ends[-1] == error.offset
         assert str(error) in explanation_text(explained) or not str(error).isprintable()
 
 
@@ -80,7 +85,7 @@ DAMAGED = {
         "swapped byte order: the first numbers are little-endian, the rest is big-endian, version 3",
     ),
     "byte order after the counts": (swapped_after_counts(), "swapped byte order"),
-    "version number": (replaced(made(), 4, struct.pack("<I", 77)), "the first bytes are damaged"),
+    "version number": (replaced(made(), 4, struct.pack("<I", 77)), "the rest can be read as little-endian, version 3"),
     "truncated metadata": (DEMO[:5000], "cut short"),
     "truncated data": (DEMO[:-1000], "cut short"),
     "truncated in a number": (made()[:60], "cut short"),
@@ -126,8 +131,50 @@ def test_causes(data, cause):
 
 def test_no_cause_is_made_up():
     """Where nothing tells what happened, nothing is said."""
+    page = explain(b"<html>no GGUF here")
+    assert page.causes == []
+    windows = explain(built({"a.b": "one\r\ntwo\r\n", "c.d": 1})[:-2])
+    assert not any("text" in cause for cause in windows.causes)
+    data = built({"general.architecture": "llama", "a.b": 1, "c.d": "hello"})
+    several = io.BytesIO()
+    gs.write(several, {"general.architecture": "llama", "a.b": 1, "c.d": "hello"}, {"x": np.zeros(8, np.float32)})
+    whole = several.getvalue()
+    place = whole.index(b"x\1\0\0\0") + 1
+    (cause,) = explain(replaced(whole, place, b"\x11")).causes
+    assert f"n_dimensions at byte {place} is wrong: with 1 instead of 17" in cause
+    assert explain(data).error is None
     empty = explain(b"")
     assert (str(empty.error), empty.causes) == ("magic at byte 0: expected b'GGUF', found b'': an empty file", [])
+
+
+def test_an_endless_stream_is_not_read_to_its_end():
+    class Zeros(io.RawIOBase):
+        served = 0
+
+        def readable(self):
+            return True
+
+        def read(self, size=-1):
+            assert size >= 0
+            self.served += size
+            assert self.served < 1 << 20
+            return bytes(size)
+
+    explained = explain(Zeros())
+    assert "a file of zeros" in str(explained.error)
+    assert "a file of zeros" in explanation_text(explained)
+
+
+def test_what_can_be_opened_may_be_odd():
+    """A file of version 3 that says 1 has no pairs and a large tail; one tensor fewer than there are is padding."""
+    data = built({"general.architecture": "llama", "llama.block_count": 1})
+    version = explain(replaced(data, 4, struct.pack("<I", 1)))
+    assert (version.error, version.causes) == (None, ["wrong version: the rest is laid out as in version 3, not 1"])
+    assert {fault.code for fault in version.warnings} >= {"version-1", "tail-nonzero"}
+    text = explanation_text(version)
+    assert text.startswith("the file can be opened, but something is odd:\n- version at byte 4: version 1")
+    fewer = explain(replaced(made(), 8, struct.pack("<Q", 1)))
+    assert ("tensor_count", 8) in [(fault.path, fault.start) for fault in fewer.warnings]
 
 
 def test_the_text():
@@ -188,3 +235,24 @@ def test_hostile_text_is_escaped(tmp_path, capsys):
     path.write_bytes(path.read_bytes()[:-1])
     assert main(["explain", str(path)]) == 2
     assert not set(capsys.readouterr().out) & {"\x1b", "\x07", "‮"}
+
+
+def test_the_field_that_was_damaged_is_named():
+    """Of numbers with one bit turned: the field itself, by the error or as a cause, and hardly ever another one."""
+    data = made()
+    named = others = refused = 0
+    for leaf in leaves(gs.open(data), everything):
+        if not isinstance(leaf.value, int) or leaf.end == leaf.start or leaf.path == "version":
+            continue
+        for bit in range(0, 8 * (leaf.end - leaf.start), 7):
+            number = int.from_bytes(data[leaf.start : leaf.end], "little") ^ (1 << bit)
+            explained = explain(replaced(data, leaf.start, number.to_bytes(leaf.end - leaf.start, "little")))
+            causes = "\n".join(explained.causes)
+            refused += explained.error is not None
+            if explained.error is not None and (explained.error.path == leaf.path or f"{leaf.path} at byte" in causes):
+                named += 1
+            elif " is wrong: with " in causes:
+                others += 1
+    assert refused > 100
+    assert named > 0.75 * refused
+    assert others < 0.05 * refused

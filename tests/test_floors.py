@@ -18,7 +18,8 @@ FLOORS = [
     {"values", "policy", "description"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export"},
-    {"summary", "demo", "tables", "explain", "page"},
+    {"summary", "demo", "page", "validate"},
+    {"tables", "explain"},
     {"cli"},
     {"__main__", "__init__"},
 ]

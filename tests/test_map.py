@@ -1,6 +1,5 @@
 """The byte map: leaves tile the file, every byte is found by its offset and every field by its path."""
 
-import contextlib
 import json
 
 import numpy as np
@@ -53,10 +52,12 @@ def test_leaves_tile_the_corpus(path):
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
 def test_leaves_tile_whatever_can_be_read(case):
-    with contextlib.suppress(gs.ParseError):
+    try:
         model = gs.open(case["bytes"], check=False)
-        assert_tiles(model, leaves(model))
-        assert_tiles(model, leaves(model, everything))
+    except gs.ParseError:
+        return
+    assert_tiles(model, leaves(model))
+    assert_tiles(model, leaves(model, everything))
 
 
 @settings(deadline=None, max_examples=100)

@@ -104,6 +104,7 @@ def test_foreign_markdown(tmp_path, newline, capsys):
         ("\udcff", "can't decode byte 0xff"),
         ("<!-- /gguf-schema -->\n", "line 1: a region ends that does not begin"),
         ("# Nothing\n", "there is no region"),
+        ("<!-- gguf-schema string -->\n", "line 1: this is no marker: <!-- gguf-schema string -->"),
         ("```\n<!-- gguf-schema: string -->\n<!-- /gguf-schema -->\n```\n", "there is no region"),
         (None, "No such file"),
     ],
@@ -131,13 +132,34 @@ def test_regions_in_lists_are_indented(tmp_path):
     assert regen.main(["--check", str(path)]) == 0
 
 
+def test_marks_of_byte_order_and_spaces_do_no_harm(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text("\ufeff<!-- gguf-schema: string --> \n<!-- /gguf-schema -->\t\n", "utf-8")
+    assert regen.main([str(path)]) == 0
+    assert FORMS["markdown"](table("string")) in path.read_text("utf-8")
+
+
+def test_a_file_that_cannot_be_written(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "page.md"
+    path.write_text("<!-- gguf-schema: string -->\n<!-- /gguf-schema -->\n", "utf-8")
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(regen, "save", refuse)
+    assert regen.main([str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"regen: cannot write {path}: Permission denied\n")
+
+
 def test_examples_in_code_stay_as_they_are(tmp_path):
     path = tmp_path / "page.md"
     example = "~~~\n<!-- gguf-schema: nothing -->\n~~~\n"
     path.write_text(f"{example}<!-- gguf-schema: string -->\n<!-- /gguf-schema -->\n{example}", "utf-8")
     assert regen.main([str(path)]) == 0
     text = path.read_text("utf-8")
-    assert text.startswith(example) and text.endswith(f"<!-- /gguf-schema -->\n{example}")
+    assert text.startswith(example)
+    assert text.endswith(f"<!-- /gguf-schema -->\n{example}")
     assert FORMS["markdown"](table("string")) in text
 
 

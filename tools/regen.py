@@ -17,6 +17,7 @@ import io
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from gguf_schema.errors import GGUFError
@@ -25,13 +26,14 @@ from gguf_schema.tables import FORMS, table
 from gguf_schema.targets import save
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("spec/gguf.md",)
+DOCUMENTS = ("spec/gguf.md", "spec/rules.md")
 """Our files with regions."""
 FOLDER = ROOT / "spec"
 """Where the exports are."""
 
 START = re.compile(r"([ \t]*)<!--\s*gguf-schema:\s*(\S+)\s*-->\s*")
 END = re.compile(r"[ \t]*<!--\s*/gguf-schema\s*-->\s*")
+LIKE_A_MARKER = re.compile(r"\s*<!--\s*/?\s*gguf[-_]schema")
 FENCE = re.compile(r"\s*(```|~~~)")
 
 
@@ -41,20 +43,22 @@ def spliced(text: str) -> str:
     Raises:
         GGUFError: There is no region, one has no end or no beginning, or no table is called as it is.
     """
-    newline = "\r\n" if "\r\n" in text else "\n"
     kept: list[str] = []
     start: tuple[int, str] | None = None
     is_code = False
     regions = 0
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
-        opens, closes = START.fullmatch(line), END.fullmatch(line)
+        opens, closes = START.fullmatch(line.removeprefix("\ufeff")), END.fullmatch(line)
+        if not (opens or closes or is_code) and LIKE_A_MARKER.match(line):
+            raise GGUFError(f"line {number}: this is no marker: {line.strip()}")
         is_code ^= FENCE.match(line) is not None and start is None
         if is_code or not (opens or closes):
             if start is None:
                 kept.append(line)
         elif opens and start is None:
             start = number, opens[2]
-            kept += line, newline, *_indented(FORMS["markdown"](table(opens[2])), opens[1], newline), newline
+            newline = line[len(line.rstrip("\r\n")) :] or "\n"
+            kept += line, newline, *_indented(_markdown(opens[2]), opens[1], newline), newline
         elif closes and start is not None:
             kept.append(line)
             start = None
@@ -67,6 +71,12 @@ def spliced(text: str) -> str:
     if not regions:
         raise GGUFError("there is no region: see --help for how one is marked")
     return "".join(kept)
+
+
+@cache
+def _markdown(name: str) -> str:
+    """A table as Markdown."""
+    return FORMS["markdown"](table(name))
 
 
 def _indented(text: str, indent: str, newline: str) -> Iterator[str]:
@@ -112,9 +122,13 @@ def main(arguments: list[str]) -> int:
         return 2
     stale = [(path, text) for path, text in wanted if not is_current(path, text)]
     for path, text in stale:
-        print(f"{'stale' if args.check else 'written'}: {path}")
         if not args.check:
-            save(path, [text.encode()])
+            try:
+                save(path, [text.encode()])
+            except OSError as error:
+                print(f"regen: cannot write {path}: {error.strerror}", file=sys.stderr)
+                return 2
+        print(f"{'stale' if args.check else 'written'}: {path}")
     if args.check and stale:
         print(f"run: python tools/regen.py {' '.join(map(str, args.files))}".rstrip())
     return 1 if args.check and stale else 0

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 from ..annotate import Entry, mapped, short
 from ..errors import GGUFError
-from ..file import Model
+from ..file import Model, refuse_early
 from ..limits import MAX_NESTING
 from ..schema import GGUFStructs, sniff, structs
 from ..sources import Reader, Source, source_of
+from ..validate import Fault, faults
+from ..validate.rule import WARNING
 from ..walk import kind, locate, trace
-from .causes import COUNTS, Failure, likely_causes
+from .causes import COUNTS, Failure, likely_causes, other_layout
 
 SHOWN_BEFORE, SHOWN_AFTER = 16, 48
 """Bytes shown around the place of a fault."""
@@ -25,7 +27,8 @@ class Explanation(NamedTuple):
     """What is wrong with a file.
 
     Attributes:
-        error: The fault, with path and offset; None for a file in order.
+        error: The fault, with path and offset; None for a file that can be opened.
+        warnings: Of a file that can be opened what is odd about it.
         entries: The fields that were read before the field at fault, in the order of the bytes.
         start: Absolute offset of the first byte in `found`.
         found: Bytes around the fault.
@@ -34,6 +37,7 @@ class Explanation(NamedTuple):
     """
 
     error: GGUFError | None
+    warnings: list[Fault]
     entries: list[Entry]
     start: int
     found: bytes
@@ -50,18 +54,24 @@ def explain(source: Any) -> Explanation:
     Raises:
         OSError: The path cannot be read.
     """
-    opened = source_of(source, lambda start: None)
+    try:
+        opened = source_of(source, refuse_early)
+    except GGUFError as refused:  # a stream, perhaps an endless one, of another kind
+        return Explanation(refused, [], [], 0, b"", "", [])
     try:
         layout, entries, error = _read(opened)
         if error is None:
-            return Explanation(None, entries, 0, b"", "", [])
+            odd = [fault for fault in faults(opened) if fault.severity == WARNING]
+            errors = [GGUFError(fault.message, fault.path, fault.start) for fault in odd[:1]]
+            causes = [cause for error in errors for cause in other_layout(Failure(opened, layout, error, []))]
+            return Explanation(None, odd, entries, 0, b"", "", causes)
         offset = min(error.offset or 0, opened.size)
         start = max(0, offset - SHOWN_BEFORE)
         found = opened.read_at(start, offset + SHOWN_AFTER - start)
         causes = list(likely_causes(Failure(opened, layout, error, entries)))
         expected = _expected(layout or structs(), error.path)
         before = _read_before(entries, error, offset)
-        return Explanation(error, before, start, found, expected, causes)
+        return Explanation(error, [], before, start, found, expected, causes)
     finally:
         opened.close()
 
@@ -74,10 +84,10 @@ def _read(source: Source) -> tuple[GGUFStructs | None, list[Entry], GGUFError | 
     except GGUFError as error:
         return None, [], error
     try:
-        faults: list[Any] = Model(source, check=False, max_nesting=MAX_NESTING).faults()
+        errors: list[Any] = Model(source, check=False, max_nesting=MAX_NESTING).faults()
     except GGUFError as failure:
-        faults = [failure]
-    return layout, _entries(source, layout), next(iter(faults), None)
+        errors = [failure]
+    return (layout, _entries(source, layout), errors[0]) if errors else (layout, [], None)
 
 
 def _entries(source: Source, layout: GGUFStructs) -> list[Entry]:

@@ -15,7 +15,7 @@ from ..file import Model
 from ..layout import align_up
 from ..limits import MAX_NESTING
 from ..schema import MAGIC, ORDER_NAMES, ORDERS, VERSIONS, GGUFStructs, structs
-from ..sources import Reader, Source
+from ..sources import MemorySource, Reader, Source
 
 FAR = 1 << 18
 """Faults beyond this many bytes are not tried to be repaired: each try reads all that stands before."""
@@ -39,13 +39,15 @@ STEERING = (*MISLEADING, ".value.type")
 SUSPECTED = 4
 """Fields before the fault that are tried."""
 
-USUAL_DIMENSIONS = range(1, 5)
-"""Numbers of dimensions that are tried."""
+DIMENSIONS = range(1, 5)
+"""Usual numbers of dimensions."""
 
 MOST_COUNTED = 1 << 14
 """Pairs or infos that are counted."""
 
 FIRST_MEGABYTE = 1 << 20
+LARGEST_COPIED = 1 << 24
+"""Bytes of a file that is tried with other line ends."""
 
 
 class Failure(NamedTuple):
@@ -54,7 +56,7 @@ class Failure(NamedTuple):
     Attributes:
         source: The file.
         layout: The layout that its first bytes declare; None where they declare none.
-        error: The fault.
+        error: The fault; of a file that can be opened, the first odd thing.
         entries: The fields that could be read, in the order of the bytes.
     """
 
@@ -94,8 +96,25 @@ class Patched:
         """It is the source's to close."""
 
 
+class Rest:
+    """A Source from a byte on."""
+
+    def __init__(self, source: Source, start: int) -> None:
+        self.source, self.start = source, start
+        self.name, self.size = source.name, source.size - start
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return self.source.read_at(self.start + position, size)
+
+    def view(self, position: int, size: int) -> Any:
+        return self.read_at(position, size), 0
+
+    def close(self) -> None:
+        """It is the source's to close."""
+
+
 def quality(source: Source) -> int:
-    """How sure it is that somebody meant a file: 0 if it does not open, has unreadable names, or bytes in no field.
+    """How sure it is that somebody meant a file: 0 if it does not open, has unusual names or tensors, or stray bytes.
 
     Else one more than the number of its standard keys and tensors.
     """
@@ -104,7 +123,8 @@ def quality(source: Source) -> int:
     except GGUFError:
         return 0
     names = [*model.metadata, *model.tensors]
-    if not names or not all(map(str.isprintable, names)) or not _is_tidy(model):
+    is_usual = all(tensor.block is not None and len(tensor.dimensions) in DIMENSIONS for tensor in model.tensors.infos)
+    if not names or not all(map(str.isprintable, names)) or not is_usual or not _is_tidy(model):
         return 0
     architecture = str(model.metadata.get(keys.ARCHITECTURE.template, ""))
     return 1 + len(model.tensors) + sum(keys.find(key, architecture) is not None for key in model.metadata)
@@ -129,7 +149,7 @@ def other_layout(failure: Failure) -> Iterator[str]:
             continue
         name = f"{ORDER_NAMES[layout.order]}-endian, version {layout.version}"
         if failure.layout is None:
-            yield f"the first bytes are damaged: the rest is that of a GGUF file ({name})"
+            yield f"the first bytes are damaged, or the version is newer: the rest can be read as {name}"
         elif layout.order == failure.layout.order:
             yield f"wrong version: the rest is laid out as in version {layout.version}, not {failure.layout.version}"
         else:
@@ -151,15 +171,17 @@ def leading_bytes(failure: Failure) -> Iterator[str]:
     """Something stands before the file."""
     if isinstance(failure.error, FileKindError):
         position = failure.source.read_at(0, FIRST_MEGABYTE).find(MAGIC, 1)
-        if position > 0:
-            yield f"{MAGIC.decode()} stands at byte {position}: something was put before the file"
+        if position > 0 and quality(Rest(failure.source, position)):
+            yield f"{MAGIC.decode()} stands at byte {position}, and a whole file from there on"
 
 
 def changed_line_ends(failure: Failure) -> Iterator[str]:
     """The file was copied as text: every line feed became a carriage return and a line feed."""
-    start = failure.source.read_at(0, FIRST_MEGABYTE)
-    if start.count(b"\n") == start.count(b"\r\n") > 0:
-        yield "copied as text: every line feed (0a) has a carriage return (0d) before it; copy it as binary"
+    source = failure.source
+    if source.size <= LARGEST_COPIED:
+        data = source.read_at(0, source.size)
+        if data.count(b"\n") == data.count(b"\r\n") > 0 and quality(MemorySource(data.replace(b"\r\n", b"\n"))):
+            yield "copied as text: every line feed (0a) has a carriage return (0d) before it; copy it as binary"
 
 
 def damaged_number(failure: Failure) -> Iterator[str]:
@@ -203,7 +225,7 @@ def _replacements(failure: Failure, entry: Entry) -> Iterable[int]:
         return sorted(value for value in near if 0 <= value <= LIKELY)
     if entry.path.endswith("type"):
         return GGUFValueType
-    return USUAL_DIMENSIONS if entry.path.endswith("n_dimensions") else LENGTHS
+    return DIMENSIONS if entry.path.endswith("n_dimensions") else LENGTHS
 
 
 def _number(layout: GGUFStructs, entry: Entry) -> Any:
@@ -246,6 +268,8 @@ def cut_short(failure: Failure) -> Iterator[str]:
         else:
             yield f"cut short: a download or a copy that was interrupted; the file has {size} bytes"
     elif getattr(error, "code", "") in ("data-missing", "data-start-missing"):
+        if error.path.startswith("metadata_kv"):
+            return  # the alignment, which the error tells
         model = Model(failure.source, check=False, max_nesting=MAX_NESTING)
         ends = [tensor.data_offset + (tensor.n_bytes or 0) for tensor in model.tensors.infos]
         if max(ends) > LIKELY * size or any(size in (end, align_up(end, model.alignment)) for end in ends):

@@ -1,6 +1,6 @@
 """An explanation in words."""
 
-from ..annotate import LETTERS, plain
+from ..annotate import LETTERS, Entry, value_text
 from ..terminal import printable
 from . import Explanation
 
@@ -14,7 +14,11 @@ WIDTH = 16
 def explanation_text(explained: Explanation) -> str:
     """The explanation for people, as several paragraphs."""
     if explained.error is None:
-        return "nothing is wrong: the file can be opened"
+        if not explained.warnings:
+            return "nothing is wrong: the file can be opened"
+        lines = [f"- {printable(f'{odd.path} at byte {odd.start}: {odd.message}')}" for odd in explained.warnings]
+        lines += [f"likely cause: {printable(cause)}" for cause in explained.causes]
+        return "\n".join(["the file can be opened, but something is odd:", *lines])
     parts = [printable(str(explained.error)), _read(explained), _bytes(explained)]
     if explained.expected:
         parts.append(f"expected there: {explained.expected}")
@@ -25,19 +29,23 @@ def explanation_text(explained: Explanation) -> str:
 
 def _read(explained: Explanation) -> str:
     """The fields that were read, the middle ones left out."""
-    lines = [
-        f"{entry.start:>12} {entry.end - entry.start:>12}  {entry.path}: {printable(str(plain(entry.value)))[:LETTERS]}"
-        for entry in explained.entries
-    ]
-    if len(lines) > SHOWN_FIRST + SHOWN_LAST:
-        left_out = f"{'…':>12} {len(lines) - SHOWN_FIRST - SHOWN_LAST:>12}  more fields"
-        lines = [*lines[:SHOWN_FIRST], left_out, *lines[-SHOWN_LAST:]]
+    entries = explained.entries
+    first, last = entries[:SHOWN_FIRST], entries[max(SHOWN_FIRST, len(entries) - SHOWN_LAST) :]
+    lines = [*map(_line, first), *map(_line, last)]
+    if len(first) + len(last) < len(entries):
+        lines.insert(len(first), f"{'…':>12} {len(entries) - len(first) - len(last):>12}  more fields")
     return "\n".join(["read before that (offset, size, field):", *lines]) if lines else ""
+
+
+def _line(entry: Entry) -> str:
+    return f"{entry.start:>12} {entry.end - entry.start:>12}  {entry.path}: {value_text(entry, LETTERS)}"
 
 
 def _bytes(explained: Explanation) -> str:
     """The bytes around the fault, a bracket before the first byte of the field at fault."""
     assert explained.error is not None
+    if not explained.found and not explained.entries:
+        return ""
     fault = explained.error.offset or 0
     lines = []
     for start in range(explained.start, explained.start + len(explained.found), WIDTH):

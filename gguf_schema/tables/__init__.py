@@ -11,7 +11,7 @@ from ..errors import GGUFError
 from ..schema import LATEST_VERSION, VERSIONS
 from .example import example, example_file, values_file
 from .forms import FORMS, Table
-from .knowledge import divergences, enum_table, keys, limits
+from .knowledge import divergences, enum_table, keys, limits, profiles, rules
 from .structures import blocks, removed, smallest_sizes, structure, tensor_type_table, value_types, versions
 
 TABLES: dict[str, tuple[str, Callable[[], Table]]] = {
@@ -41,6 +41,8 @@ TABLES: dict[str, tuple[str, Callable[[], Table]]] = {
     "keys-clip": ("Standard keys of encoders of images and sounds", partial(keys, "clip")),
     "limits": ("What readers take at most", limits),
     "divergences": ("Where the specification and readers differ", divergences),
+    "rules": ("What the validator looks for", rules),
+    "profiles": ("For whom the validator judges", profiles),
     "example": ("A whole file, byte by byte", lambda: example(example_file("<", LATEST_VERSION))),
     "example-big-endian": ("The same file in big-endian order", lambda: example(example_file(">", LATEST_VERSION))),
     "example-version-1": ("The same file in version 1", lambda: example(example_file("<", VERSIONS[0]))),

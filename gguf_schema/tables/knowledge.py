@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from ..divergences import DIVERGENCES, LIMITS, Divergence
 from ..keys import FAMILIES, KEYS, Key
+from ..validate import PROFILES, RULES
 from .forms import Table, markdown
 
 DIVERGENCE_COLUMNS = (
@@ -40,6 +41,30 @@ def _types(key: Key) -> str:
 def limits() -> Table:
     """What readers take at most."""
     return Table(("what is limited", "gguf_schema", "llama.cpp", "gguf-py", "huggingface.js"), list(LIMITS))
+
+
+def rules() -> Table:
+    """What the validator looks for."""
+    rows = [
+        (
+            rule.code,
+            f"{rule.severity}{', forbidden' if rule.is_forbidden else ''}",
+            rule.title,
+            rule.path,
+            ", ".join(profile.name for profile in PROFILES.values() if rule.code in profile.refuses),
+            rule.source,
+            rule.mend,
+        )
+        for rule in RULES
+    ]
+    columns = ("code", "severity", "what is wrong", "field", "refused by", "source", "how to mend it")
+    return Table(columns, rows, code=("code", "field"))
+
+
+def profiles() -> Table:
+    """For whom the validator judges."""
+    rows = [(profile.name, profile.describes, len(profile.refuses)) for profile in PROFILES.values()]
+    return Table(("profile", "whose verdict", "faults that it refuses"), rows, code=("profile",))
 
 
 def divergences() -> Table:

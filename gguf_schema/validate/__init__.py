@@ -1,0 +1,85 @@
+"""Every fault of a file, with path and bytes, and whether it will load: here, and in named readers.
+
+`profiles` has the rules and the judges, as data. `unreadable`, `header`, `metadata`, `infos`, `data`, `meaning` and
+`content` have the rules of each family, and the functions that look for what breaks them in a `subject`.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..errors import Finding
+from ..sources import Source, source_of
+from .profiles import BY_CODE, PROFILES, RULES, Profile
+from .rule import SEVERITIES, Rule
+from .subject import Subject
+
+ACCEPT, WARN, REJECT = "accept", "warn", "reject"
+
+
+class Fault(NamedTuple):
+    """One thing to say of a file.
+
+    Attributes:
+        code: The rule that is broken.
+        severity: error, warning, or note.
+        path: The schema path of the field at fault.
+        start: Absolute offset of its first byte.
+        end: Absolute offset after its last byte.
+        message: What was found, and what is allowed.
+    """
+
+    code: str
+    severity: str
+    path: str
+    start: int
+    end: int
+    message: str
+
+
+def check(source: Any) -> list[Fault]:
+    """Everything that there is to say of a file, in the order of severity and of the bytes.
+
+    Args:
+        source: A path, a bytes-like object, or a binary file object.
+
+    Raises:
+        OSError: The path cannot be read.
+    """
+    opened = source_of(source, lambda start: None)
+    try:
+        return faults(opened)
+    finally:
+        opened.close()
+
+
+def faults(source: Source, rules: tuple[Rule, ...] = RULES) -> list[Fault]:
+    """What breaks these rules."""
+    subject = Subject(source)
+    known = {rule.code for rule in rules}
+    found = [finding for finding in _findings(subject, rules) if finding.code in known]
+    places = subject.places({finding.path for finding in found if finding.offset is None})
+    made = [_fault(finding, places, subject.size) for finding in found]
+    return sorted(made, key=lambda fault: (SEVERITIES.index(fault.severity), fault.start, fault.code))
+
+
+def _findings(subject: Subject, rules: tuple[Rule, ...]) -> Iterator[Finding]:
+    """What the functions of the rules find, each called once."""
+    for find in dict.fromkeys(rule.find for rule in rules):
+        yield from find(subject)
+
+
+def _fault(finding: Finding, places: dict[str, tuple[int, int]], size: int) -> Fault:
+    start, end = places.get(finding.path, (0, size)) if finding.offset is None else (finding.offset, finding.end)
+    severity = BY_CODE[finding.code].severity
+    return Fault(finding.code, severity, finding.path, start, size if end is None else end, finding.message)
+
+
+def verdict(found: list[Fault], profile: Profile) -> str:
+    """What a profile says of a file with these faults: accept, warn or reject."""
+    codes = {fault.code for fault in found}
+    if codes & profile.refuses:
+        return REJECT
+    return WARN if codes & profile.warns else ACCEPT
+
+
+__all__ = ["PROFILES", "RULES", "Fault", "Profile", "Rule", "check", "verdict"]

@@ -1,0 +1,176 @@
+"""What the validator says of labelled files, for each judge; where it says it; and that it cries no wolf."""
+
+import json
+
+import pytest
+
+import gguf_schema as gs
+from gguf_schema import cli
+from gguf_schema.cli import main
+from gguf_schema.demo import demo_model
+from gguf_schema.validate import PROFILES, RULES, check, verdict
+from gguf_schema.validate.rule import SEVERITIES
+
+from .shared import CORPUS, cases, corpus_files, needs_corpus
+
+each_case = pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
+LABELS = {
+    "default": "gguf_schema_default",
+    "strict": "gguf_schema_strict",
+    "llama.cpp": "llama.cpp",
+    "llama.cpp-data": "llama.cpp_full",
+    "gguf-py": "gguf-py_0.19.0",
+    "gguf-py-head": "gguf-py_head",
+}
+READERS = {"abort": "reject", "hang": "reject", "accept-lazy-error": "accept"}
+"""What a reader that does not answer comes to."""
+UNPLACED = {
+    "b058_i_plamo2_bad_byte_token": "a token that one tokenizer takes for a byte; no rule looks into tokens' texts",
+}
+"""Labelled places that are not told, and why. Their label is accept or warn."""
+
+
+@each_case
+@pytest.mark.parametrize("profile", LABELS)
+def test_verdicts(case, profile):
+    expected = case["expected"][LABELS[profile]]
+    found = verdict(check(case["bytes"]), PROFILES[profile])
+    assert found in READERS.get(expected, expected).split("|")
+
+
+@each_case
+def test_places(case):
+    """The field at fault, or one inside it, by its path; and by its offset, if it is just this field."""
+    if case["error_path"] is None or case["name"] in UNPLACED:
+        return
+    faults = [fault for fault in check(case["bytes"]) if fault.path.startswith(case["error_path"])]
+    assert faults
+    exact = [fault for fault in faults if fault.path == case["error_path"]]
+    assert not exact or case["error_offset"] in [fault.start for fault in exact]
+
+
+@each_case
+def test_open_and_check_agree(case):
+    """What `open` raises is among the errors, at the same place; and there is an error only where it raises."""
+    errors = [fault for fault in check(case["bytes"]) if fault.severity == "error"]
+    try:
+        gs.open(case["bytes"]).close()
+    except gs.GGUFError as error:
+        raised = error.path, error.offset
+    else:
+        raised = None
+    assert bool(errors) == (raised is not None)
+    assert raised is None or raised in [(fault.path, fault.start) for fault in errors]
+
+
+@each_case
+def test_every_fault_is_in_the_file(case):
+    for fault in check(case["bytes"]):
+        assert 0 <= fault.start <= fault.end <= case["size"]
+        assert fault.severity in SEVERITIES
+
+
+@needs_corpus
+@pytest.mark.parametrize("path", corpus_files(), ids=lambda path: str(path.relative_to(CORPUS)))
+def test_no_false_alarm(path):
+    """Real files, and what writers make, have no error; vocabularies nothing to warn of either."""
+    faults = check(path)
+    assert [fault for fault in faults if fault.severity == "error"] == []
+    if path.name.startswith("ggml-vocab"):
+        assert verdict(faults, PROFILES["strict"]) == verdict(faults, PROFILES["llama.cpp-data"]) == "accept"
+    # gguf 0.19.0 is older than the type.
+    assert verdict(faults, PROFILES["gguf-py"]) == ("reject" if path.stem == "Q2_0" else "accept")
+    # The later one refuses what ggml has no room for.
+    assert verdict(faults, PROFILES["gguf-py-head"]) == ("reject" if path.stem == "dims5" else "accept")
+
+
+def test_the_demo_is_in_order():
+    assert check(demo_model()) == []
+
+
+def test_rules_are_well_formed():
+    codes = [rule.code for rule in RULES]
+    assert len(set(codes)) == len(codes)
+    for rule in RULES:
+        assert rule.severity in SEVERITIES
+        assert all((rule.title, rule.path, rule.source, rule.mend))
+        assert not rule.is_forbidden or rule.severity != "note"
+    for profile in PROFILES.values():
+        assert profile.refuses | profile.warns <= set(codes)
+
+
+# The command.
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "demo.gguf"
+    path.write_bytes(demo_model())
+    return path
+
+
+def test_profiles_of_the_command_are_those_that_exist():
+    assert (*PROFILES, "all") == cli.PROFILE_NAMES
+
+
+def test_exit_status(path, tmp_path, capsys):
+    warned, refused = tmp_path / "warned.gguf", tmp_path / "refused.gguf"
+    gs.write(warned, {"general.architecture": "llama", "nodot": 1})
+    refused.write_bytes(demo_model()[:1000])
+    for arguments, status in (
+        ([path], 0),
+        ([warned], 0),
+        (["--fail-on", "warning", warned], 1),
+        (["--strict", warned], 0),
+        ([refused], 1),
+        ([path, warned, refused], 1),
+        ([tmp_path], 1),
+        ([tmp_path / "missing.gguf"], 2),
+        ([refused, tmp_path / "missing.gguf"], 2),
+        (["--explain", "key-twice"], 0),
+        (["--explain", "nothing"], 2),
+    ):
+        assert main(["check", *map(str, arguments)]) == status, arguments
+    capsys.readouterr()
+    for wrong in ([], ["--profile", "nobody", str(path)]):
+        with pytest.raises(SystemExit) as ended:
+            main(["check", *wrong])
+        assert ended.value.code == 2
+
+
+def test_text(path, tmp_path, capsys):
+    (tmp_path / "bad.gguf").write_bytes(demo_model()[:-1])
+    assert main(["check", str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{tmp_path}/bad.gguf: reject (default)"
+    assert lines[1].startswith("  error: tensor_data at bytes 58335 to 58335: ")
+    assert lines[1].endswith("[data-missing]")
+    assert lines[-2:] == [f"{path}: accept (default)", "2 files: 1 accept, 1 reject"]
+
+
+def test_json(path, capsys):
+    assert main(["check", "--json", "--strict", str(path)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == {"files": [{"file": str(path), "profile": "strict", "verdict": "accept", "findings": []}]}
+    path.write_bytes(demo_model()[:-1])
+    assert main(["check", "--json", "--profile", "all", str(path)]) == 1
+    files = json.loads(capsys.readouterr().out)["files"]
+    assert {file["profile"]: file["verdict"] for file in files}["llama.cpp"] == "accept"
+    assert {file["profile"]: file["verdict"] for file in files}["llama.cpp-data"] == "reject"
+    assert list(files[0]["findings"][0]) == ["code", "severity", "path", "start", "end", "message"]
+
+
+def test_readers_are_named(path, capsys):
+    path.write_bytes(demo_model()[:-1])
+    assert main(["check", "--profile", "all", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "  loads in llama.cpp (" in out
+    assert "  refused by gguf-py because tensor_data at byte 58335: " in out
+
+
+def test_hostile_text_is_escaped(tmp_path, capsys):
+    path = tmp_path / "hostile.gguf"
+    gs.write(path, {"general.architecture": "\x1b[2J", "A\x07‮": "x"})
+    for form in [], ["--json"], ["--profile", "all"]:
+        main(["check", *form, str(path)])
+        assert not set(capsys.readouterr().out) & {"\x1b", "\x07", "‮"}
