@@ -37,8 +37,8 @@ def dump(args: argparse.Namespace) -> str:
 
     with _model(args) as model:
         tensors = not args.no_tensors
-        if args.data_offset:
-            return str(model.data_offset)
+        if args.databyte_offset:
+            return str(model.databyte_offset)
         if args.data_alignment:
             return str(model.alignment)
         if args.json or args.json_array:
@@ -191,12 +191,12 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-def _offset(text: str) -> int:
+def byte_offset(text: str) -> int:
     """A number of bytes, in decimal or with 0x in hexadecimal."""
     return int(text, 0)
 
 
-def _depth(text: str) -> int:
+def levels(text: str) -> int:
     """A number of levels."""
     number = int(text)
     if number < 1:
@@ -230,12 +230,12 @@ def _parser() -> argparse.ArgumentParser:
 
     added = command(map, "map", "a GGUF file; '-' is standard input; without one, a built-in demo model", "?")
     added.add_argument("--json", action="store_true", help="as one JSON document: a record for each leaf")
-    added.add_argument("--depth", type=_depth, metavar="N", help="levels of the tree that are shown")
+    added.add_argument("--depth", type=levels, metavar="N", help="levels of the tree that are shown")
     added.add_argument("--hex", action="store_true", help="show the first bytes of each field")
     added.add_argument("--all", action="store_true", help="divide long arrays, too")
     one = added.add_mutually_exclusive_group()
     one.add_argument(
-        "--at", type=_offset, metavar="OFFSET", help="only the fields that this byte belongs to; 0x… is hex"
+        "--at", type=byte_offset, metavar="OFFSET", help="only the fields that this byte belongs to; 0x… is hex"
     )
     one.add_argument(
         "--where", metavar="PATH", help="only the field at this path, or of this key or tensor, and what is inside it"
@@ -268,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (default: those of the process); returns the exit status."""
     parser = _parser()
     args = parser.parse_args(arguments)
-    if args.function is dump and args.json_array and (args.markdown or args.data_offset or args.data_alignment):
+    if args.function is dump and args.json_array and (args.markdown or args.databyte_offset or args.data_alignment):
         parser.error("--json-array goes with no other form than --json")
     if args.function is map and args.html is not None and (args.json or args.hex or args.depth is not None):
         parser.error("--html goes with no other option than --all and --no-check")

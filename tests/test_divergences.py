@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import gguf_schema as gs
-from gguf_schema.divergences import DIVERGENCES, LIMITS
+from gguf_schema.divergences import DIVERGENCES
+from gguf_schema.reader_limits import LIMITS
 
 from .node import run_node
 from .peers import gguf_py, llama_cpp_verdicts

@@ -267,7 +267,7 @@ def test_the_page_is_written_and_said_so(path, tmp_path, capsys):
 
 def test_an_old_page_stays_whole_when_writing_fails(path, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out.html"
-    out.write_text("old")
+    out.write_text("<!doctype html>old")
 
     def full(handle):
         raise OSError(28, "No space left on device")
@@ -275,7 +275,7 @@ def test_an_old_page_stays_whole_when_writing_fails(path, tmp_path, monkeypatch,
     monkeypatch.setattr("os.fsync", full)
     assert main(["map", str(path), "--html", str(out)]) == 2
     assert f"cannot write {out}: No space left on device" in capsys.readouterr().err
-    assert out.read_text() == "old"
+    assert out.read_text() == "<!doctype html>old"
     assert sorted(os.listdir(tmp_path)) == ["demo.gguf", "out.html"]
 
 
