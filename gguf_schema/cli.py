@@ -37,8 +37,8 @@ def dump(args: argparse.Namespace) -> str:
 
     with _model(args) as model:
         tensors = not args.no_tensors
-        if args.databyte_offset:
-            return str(model.databyte_offset)
+        if args.data_offset:
+            return str(model.data_offset)
         if args.data_alignment:
             return str(model.alignment)
         if args.json or args.json_array:
@@ -268,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (default: those of the process); returns the exit status."""
     parser = _parser()
     args = parser.parse_args(arguments)
-    if args.function is dump and args.json_array and (args.markdown or args.databyte_offset or args.data_alignment):
+    if args.function is dump and args.json_array and (args.markdown or args.data_offset or args.data_alignment):
         parser.error("--json-array goes with no other form than --json")
     if args.function is map and args.html is not None and (args.json or args.hex or args.depth is not None):
         parser.error("--html goes with no other option than --all and --no-check")
