@@ -10,7 +10,7 @@ import gguf_schema
 PACKAGE = Path(gguf_schema.__file__).parent
 FLOORS = [
     {"errors", "enums", "limits", "signatures", "terminal", "version"},
-    {"walk", "sources", "targets", "divergences"},
+    {"walk", "sources", "targets", "divergences", "progress"},
     {"constructs"},
     {"blocks", "keys"},
     {"layout"},
