@@ -1,4 +1,4 @@
-"""Where the specification and those who read the format differ, as data; and the limits that readers set.
+"""Where the specification and those who read the format differ, as data.
 
 What readers do was measured: llama.cpp's `gguf_init_from_file` of 2026-10 on a little-endian machine, metadata only;
 gguf-py 0.19.0; huggingface.js's @huggingface/gguf 0.4.6. The specification is docs/gguf.md of ggml, 2026-08. The cases
@@ -8,7 +8,7 @@ The llama.cpp that can be installed is older, ggml-python 0.0.45 of 2026-06: the
 
 from typing import NamedTuple
 
-from .limits import MAX_DIMENSIONS, MAX_NESTING, MAX_SIZE, MAX_TYPE
+from .limits import MAX_NESTING, MAX_TYPE
 
 
 class Divergence(NamedTuple):
@@ -77,7 +77,7 @@ DIVERGENCES = (
         (
             "A tensor count that is one too high",
             "forbids refuses reads reads reads",
-            "Padding and data are then read as an info without a name",
+            "Padding is then read as an info without a name, if there is enough of it",
             "i_header_n_tensors_one_more",
         ),
         (
@@ -423,35 +423,4 @@ DIVERGENCES = (
             "i_padding_nonzero i_padding_between_tensors_nonzero",
         ),
     ),
-)
-
-
-class Limit(NamedTuple):
-    """What readers take at most of something; "none" where nothing but the file's size limits it.
-
-    Attributes:
-        subject: What is limited.
-        gguf_schema: Our own reader.
-        llama_cpp: llama.cpp.
-        gguf_py: gguf-py 0.19.0.
-        huggingface_js: @huggingface/gguf 0.4.6.
-    """
-
-    subject: str
-    gguf_schema: str
-    llama_cpp: str
-    gguf_py: str
-    huggingface_js: str
-
-
-LIMITS = (
-    Limit("Metadata pairs", "none", "2^63 - 1", "none", "100,000"),
-    Limit("Tensors", "none", "2^63 - 1", "none", "10,000,000"),
-    Limit("Bytes of a string", "none", "2^30", "none", "10,000,000"),
-    Limit("Elements of an array", "none", "2^30", "none", "1,000,000"),
-    Limit("Levels of arrays", str(MAX_NESTING), "1", "Python's stack", "4"),
-    Limit("Bytes of a tensor name", "none", "63", "none", "10,000,000"),
-    Limit("Dimensions of a tensor", str(MAX_DIMENSIONS), "4", "none", "8"),
-    Limit("Elements in a dimension", f"2^{MAX_SIZE.bit_length()} - 1", "2^63 - 1", "what numpy can index", "2^32"),
-    Limit("Largest tensor type", f"2^{MAX_TYPE.bit_length()} - 1", "those it knows", "those it knows", "none"),
 )

@@ -177,6 +177,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "gguf_get_tensor_size": (_S, _P, _I),
     "ggml_get_tensor": (ctypes.POINTER(Tensor), _P, _N),
     "ggml_get_data": (_P, ctypes.POINTER(Tensor)),
+    "ggml_validate_row_data": (ctypes.c_bool, ctypes.c_int, _P, _S),
     "ggml_nbytes": (_S, ctypes.POINTER(Tensor)),
     "ggml_blck_size": (_I, ctypes.c_int),
     "ggml_type_size": (_S, ctypes.c_int),

@@ -7,10 +7,12 @@ import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gguf_schema as gs
-from gguf_schema.divergences import DIVERGENCES, LIMITS
+from gguf_schema.divergences import DIVERGENCES
+from gguf_schema.reader_limits import LIMITS
 
 from .node import run_node
 from .peers import gguf_py, llama_cpp_verdicts
@@ -188,6 +190,73 @@ def test_llama_cpp_with_data():
     assert len(refused) == 2
     files = {CASES / CASE[name]["file"] for row in refused for name in row.cases}
     assert {*llama_cpp_verdicts(files, with_data=True).values()} == {"refuses"}
+
+
+MOST = {
+    "Metadata pairs": lambda n: file_of([(str(index), UINT8, 0) for index in range(n)]),
+    "Bytes of a string": lambda n: file_of([("a", STRING, "x" * n)]),
+    "Elements of an array": lambda n: file_of([("a", ARRAY, {"type": UINT8, "array": np.zeros(n, np.uint8)})]),
+    "Levels of arrays": lambda n: file_of([("a", ARRAY, nested(n))]),
+    "Bytes of a tensor name": lambda n: file_of(infos=[("n" * n, [1], I8)]),
+    "Dimensions of a tensor": lambda n: file_of(infos=[("a", [1] * n, I8)]),
+    "Elements in a dimension": lambda n: file_of(infos=[("a", [0, n], I8)]),
+    "Largest tensor type": lambda n: file_of(infos=[("a", [1], n)]),
+}
+"""Files with so much of what is limited."""
+READ_FROM_CODE = {"llama_cpp": ["Metadata pairs", "Tensors", "Bytes of a string", "Elements of an array"]}
+STATED = {"Tensors": "n_header_n_tensors_2p40", "Bytes of a tensor name": "n_tensor_name_len_max"}
+"""Limits of huggingface.js that it states when it refuses a file, and that file."""
+NUMBERED = [
+    (reader, row.subject)
+    for row in LIMITS
+    for reader in READERS
+    if getattr(row, reader)[-1].isdigit()
+    and row.subject not in READ_FROM_CODE.get(reader, ())
+    and not (reader == "huggingface_js" and row.subject in STATED)
+]
+
+
+def nested(levels):
+    """An array of so many levels."""
+    array = {"type": UINT8, "array": [1]}
+    for _ in range(levels - 1):
+        array = {"type": ARRAY, "array": [array]}
+    return array
+
+
+def limit_of(reader, subject):
+    """The number in a cell of the table."""
+    number, _, less = getattr(next(row for row in LIMITS if row.subject == subject), reader).partition(" - ")
+    base, _, exponent = number.replace(",", "").partition("^")
+    return int(base) ** int(exponent or 1) - int(less or 0)
+
+
+@pytest.mark.parametrize(("reader", "subject"), NUMBERED)
+def test_limits(reader, subject, tmp_path):
+    """So much is read, and one more is not."""
+    limit = limit_of(reader, subject)
+    most, more = tmp_path / "most", tmp_path / "more"
+    most.write_bytes(MOST[subject](limit))
+    more.write_bytes(MOST[subject](limit + 1))
+    assert READERS[reader]([most, more]) == {most: "reads", more: "refuses"}
+
+
+@needs_cases
+@pytest.mark.parametrize(("subject", "name"), STATED.items())
+def test_limits_that_huggingface_js_states(subject, name):
+    path = CASES / CASE[name]["file"]
+    assert f"maximum allowed ({limit_of('huggingface_js', subject)})" in messages_of_huggingface_js([path])[path]
+
+
+@pytest.mark.parametrize("reader", ["gguf_schema", "gguf_py"])
+def test_no_limits(reader, tmp_path):
+    """More is read than huggingface.js takes."""
+    paths = []
+    for subject in ("Metadata pairs", "Bytes of a string", "Bytes of a tensor name"):
+        assert getattr(next(row for row in LIMITS if row.subject == subject), reader) == "none"
+        paths.append(tmp_path / subject)
+        paths[-1].write_bytes(MOST[subject](limit_of("huggingface_js", subject) + 1))
+    assert {*READERS[reader](paths).values()} == {"reads"}
 
 
 @needs_cases

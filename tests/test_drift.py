@@ -429,6 +429,26 @@ def test_a_file_that_cannot_be_read(path, text, tmp_path, capsys):
     assert path in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("gguf.h", "#define GGUF_VERSION A\n#define A (A+A+A+A+A+A+A+A+A+A+A+A)\n"),
+        ("gguf.h", f"#define GGUF_VERSION {'-' * 3000}1\n"),
+        ("gguf.h", f"#define GGUF_VERSION {'1+' * 5000}1\n"),
+        ("gguf.h", f"#define A x{' ' * 100_000}y\n"),
+        ("ggml-common.h", "typedef struct { int a; " * 30_000),
+        ("constants.py", f"x = {'-' * 50_000}1\n"),
+        ("constants.py", f"x = {'1+' * 50_000}1\n"),
+        ("ggml.h", " " * ((1 << 20) + 1)),
+    ],
+)
+def test_hostile_files(path, text, tmp_path, capsys):
+    """They end, in a message that names the file or in differences; never in a traceback."""
+    (tmp_path / path).write_text(text, "utf-8")
+    assert drift.main([str(tmp_path)]) in (1, 2)
+    assert path in "".join(capsys.readouterr())
+
+
 def test_text_of_others_is_escaped(tmp_path, agreed, capsys):
     agreed("py/constants.py")
     write(tmp_path, "constants.py", 'class Keys:\n    EVIL = "\\x1b[2J"')
