@@ -11,8 +11,8 @@ import pytest
 
 import gguf_schema as gs
 from gguf_schema.cli import main
+from gguf_schema.file import any_source
 from gguf_schema.schema import ORDER_NAMES
-from gguf_schema.sources import source_of
 from gguf_schema.suite import PAIRS, folder, suite
 from gguf_schema.suite.manifest import EXACT, LONGEST
 from gguf_schema.validate import PROFILES, RULES, check, faults, verdict
@@ -35,7 +35,7 @@ def found_in(name):
     """What the validator says of a case."""
     if NEEDS_JINJA & set(CASES[name].rules):
         pytest.importorskip("jinja2")
-    return check(CASES[name].made.data)
+    return check(CASES[name].made.data, data=True)
 
 
 # It is whole and current.
@@ -136,8 +136,7 @@ def test_without_a_rule_its_file_is_judged_otherwise(rule):
     if rule.code in NEEDS_JINJA:
         pytest.importorskip("jinja2")
     data = CASES[f"rules/{rule.code}"].made.data
-    whole = faults(source_of(data, lambda start: None))
-    without = faults(source_of(data, lambda start: None), tuple(other for other in RULES if other is not rule))
+    whole, without = (faults(any_source(data), rules) for rules in (RULES, [r for r in RULES if r is not rule]))
     assert [fault for fault in whole if fault.code != rule.code] == without != whole
     pair = OF_CODE[rule.code]
     if rule.severity != "note" and not pair.also and not pair.twin_rules:

@@ -9,7 +9,7 @@ Verdicts are declared, never asked of the validator, so that both can be compare
 
 from functools import cache
 
-from . import content, data, features, header, infos, meaning, metadata, reports, unreadable
+from . import content, data, features, header, infos, meaning, metadata, reports, unreadable, weights
 from .case import Case, Pair
 
 PAIRS: tuple[Pair, ...] = (
@@ -20,6 +20,7 @@ PAIRS: tuple[Pair, ...] = (
     *data.PAIRS,
     *meaning.PAIRS,
     *content.PAIRS,
+    *weights.PAIRS,
 )
 
 

@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .. import annotate
+from ..blocks import block
 from ..enums import GGMLQuantizationType, GGUFValueType
 from ..enums import GGUFValueType as T
 from ..errors import GGUFError
-from ..file import open
+from ..file import any_source, open
 from ..keys import ALIGNMENT, ARCHITECTURE
 from ..layout import align_up, alignment_of, known_sizes, place
 from ..limits import MAX_NESTING
 from ..schema import GGUF, LATEST_VERSION, GGUFStructs, sniff
-from ..sources import Reader, source_of
-from ..walk import Node, trace, unwrap
+from ..sources import Reader
+from ..walk import Node, children, trace, unwrap
 
 Draft = dict[str, Any]
-"""A file in the wire form, as `GGUF.build` takes it, without tensor data, and without the offsets that follow."""
+"""A file in the wire form, as `GGUF.build` takes it; tensor data and offsets may be left out (see `placed`)."""
 
 LARGEST = 1 << 14
 """Bytes of tensor data that a file of the suite has at most; of tensors that declare more it has none."""
@@ -97,12 +98,12 @@ def built(draft: Draft) -> Made:
 
 
 def placed(draft: Draft) -> Draft:
-    """A draft with the offsets that it does not tell, of tensors that follow each other, and with tensor data."""
+    """A draft with all that it does not tell: the offsets of tensors that follow each other, and tensor data."""
     infos = draft["tensor_infos"]
     sizes = [size if size is not None and size <= LARGEST else 0 for size in known_sizes(infos)]
     aligned = alignment_of(draft["metadata_kv"])
     infos = [{"offset": at, **info} for info, at in zip(infos, place(sizes, aligned), strict=True)]
-    return {**draft, "tensor_infos": infos, "tensor_data": _tensor_data(infos, sizes, aligned)}
+    return {"tensor_data": _tensor_data(infos, sizes, aligned), **draft, "tensor_infos": infos}
 
 
 def _tensor_data(infos: list[dict[str, Any]], sizes: list[int], aligned: int) -> bytes:
@@ -176,6 +177,38 @@ def cut(path: str, kept: int = 0) -> Change:
     return change
 
 
+def plant(path: str, value: float) -> Change:
+    """Another number in a field of a block of tensor data, such as `tensor_data[0][1].d`."""
+
+    def change(made: Made) -> Made:
+        assert made.draft is not None
+        index, name = int(STEP.findall(path)[1]), path.rpartition(".")[2]
+        struct = block(made.draft["tensor_infos"][index]["type"], made.draft["order"])
+        (con,) = (child for child in children(struct) if child.name == name)
+        return _with_data(made, path, con.build(value))
+
+    return change
+
+
+def blank(path: str) -> Change:
+    """Zeros in the place of a tensor's data."""
+
+    def change(made: Made) -> Made:
+        start, end = span(made.data, path)
+        return _with_data(made, path, bytes(end - start))
+
+    return change
+
+
+def _with_data(made: Made, path: str, data: bytes) -> Made:
+    """The file with other bytes in its tensor data, from a path on."""
+    assert made.draft is not None
+    with open(made.data, check=False) as model:
+        start = span(made.data, path)[0] - model.data_offset
+    before = placed(made.draft)["tensor_data"]
+    return built({**made.draft, "tensor_data": before[:start] + data + before[start + len(data) :]})
+
+
 def unpad(made: Made) -> Made:
     """The file ends with the last tensor, without padding."""
     assert made.draft is not None
@@ -208,7 +241,7 @@ def nodes(data: bytes) -> dict[str, Node]:
 
 
 def _traced(data: bytes) -> Iterator[Node]:
-    reader = Reader(source_of(data, lambda start: None))
+    reader = Reader(any_source(data))
     layout = sniff(reader)
     params = {"stream_start": 0, "stream_end": len(data), "max_nesting": MAX_NESTING}
     return trace(layout.head, reader, lambda path, items: path.count(".array") < 2, **params)
@@ -225,7 +258,6 @@ def span(data: bytes, path: str) -> tuple[int, int]:
     if path == "tensor_data":
         return len(data), len(data)
     with open(data, check=False) as model:
-        for entry in annotate.data_entries(model):
-            if entry.path == path:
-                return entry.start, entry.end
+        for entry in annotate.where(model, path):
+            return entry.start, entry.end
         return model.infos_end, model.infos_end
