@@ -17,7 +17,7 @@ FLOORS = [
     {"schema"},
     {"values", "policy", "description"},
     {"file"},
-    {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export"},
+    {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export", "generate"},
     {"summary", "demo", "page", "validate"},
     {"tables", "explain"},
     {"cli"},
