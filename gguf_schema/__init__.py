@@ -17,8 +17,8 @@ The map of the house, from the ground up; a module imports only from lower floor
     schema                                          THE FORMAT
     values policy description                       plain values and the wire form; what is refused; the format as data
     file                                            open, and the views of an open file
-    write hyperparameters quant_mix tensor_names dump/ annotate export/   one purpose each
-    summary demo page/ validate/                    compositions of those
+    write hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
+    summary demo page/ validate/ mutate/            compositions of those
     tables/ explain/ suite/                         compositions of these
     cli                                             the command
 """

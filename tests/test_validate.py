@@ -88,6 +88,12 @@ def test_the_demo_is_in_order():
     assert check(demo_model()) == []
 
 
+def test_tensors_at_one_offset_one_of_them_of_unknown_size():
+    infos = [{"name": name, "dimensions": [4], "type": type, "offset": 0} for name, type in (("a", 0), ("b", 99))]
+    data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)})
+    assert {fault.code for fault in check(data)} == {"tensor-type-unknown", "tensors-overlap", "offset-not-dense"}
+
+
 def test_rules_are_well_formed():
     codes = [rule.code for rule in RULES]
     assert len(set(codes)) == len(codes)

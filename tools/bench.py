@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -28,8 +29,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gguf_schema as gs
-from gguf_schema import annotate
+from gguf_schema import annotate, mutate
 from gguf_schema.constructs import Strings
+from gguf_schema.generate import valid_file
 from gguf_schema.validate import check
 from gguf_schema.validate.weights import CHUNK
 from tools.benchmarks.contenders import gguf_py, gguf_py_writer, llama_cpp, open_ours, open_plain
@@ -265,6 +267,21 @@ def table_data(files: list[Path], folder: Path, rounds: int, megabytes: int = 25
         compare(title, partial(check, path, data=True), rounds, **{f"readinto, {CHUNK >> 10} KiB each": read})
 
 
+def table_mutants(files: list[Path], folder: Path, rounds: int) -> None:
+    """Labelled mutants a second of this process's own time, the plans of their files included."""
+    bases = [path.read_bytes() for path in files] or [valid_file(seed) for seed in range(100)]
+    size = statistics.mean(map(len, bases))
+    print(f"\nmutants a second, of {len(bases)} files of {size:.0f} bytes on average")
+    for each in None, 5_000:
+        rates, made = [], 0
+        for _ in range(min(rounds, SLOW_ROUNDS)):
+            start = time.process_time()
+            made = sum(1 for seed, data in enumerate(bases) for _ in mutate.mutants(data, seed, each))
+            rates.append(made / (time.process_time() - start))
+        what = "fixed" if each is None else "fixed, then drawn"
+        print(f"  {what:18} {made / len(bases):7.0f} of each   median {statistics.median(rates):10,.0f}")
+
+
 TABLES: dict[str, Callable[..., None]] = {
     "open": table_open,
     "strings": table_strings,
@@ -278,6 +295,7 @@ TABLES: dict[str, Callable[..., None]] = {
     "hostile": table_hostile,
     "growth": table_growth,
     "data": table_data,
+    "mutants": table_mutants,
 }
 
 

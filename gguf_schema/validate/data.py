@@ -131,10 +131,11 @@ def padding(subject: Subject) -> Iterator[Finding]:
 
 
 def _placed(subject: Subject) -> list[tuple[int, int | None, int]]:
-    """Offset, size and index of each tensor in the order of the data."""
+    """Offset, size and index of each tensor in the order of the data; at one offset those of unknown size last."""
     infos = subject.tensor_infos
     known = sizes(infos, list(subject.parsed.known_sizes))
-    return sorted((info["offset"], size, index) for index, (info, size) in enumerate(zip(infos, known, strict=True)))
+    placed = [(info["offset"], size, index) for index, (info, size) in enumerate(zip(infos, known, strict=True))]
+    return sorted(placed, key=lambda one: (one[0], one[1] is None, one[1] or 0, one[2]))
 
 
 def _is_info(subject: Subject, position: int) -> bool:

@@ -7,9 +7,12 @@ smallest size), `describing` turns trees into plain data, `tracing` parses and r
 from .describing import BY_VERSION, Description, describe, merge
 from .tracing import Enter, Node, Sink, Stream, is_inside, new_context, trace
 from .tree import (
+    Con,
     callables,
     children,
+    class_word,
     dtype,
+    entry_of,
     every,
     field_of,
     is_adapted,
@@ -18,11 +21,13 @@ from .tree import (
     kind,
     locate,
     minimum_size,
+    same_struct,
     unwrap,
 )
 
 __all__ = [
     "BY_VERSION",
+    "Con",
     "Description",
     "Enter",
     "Node",
@@ -30,8 +35,10 @@ __all__ = [
     "Stream",
     "callables",
     "children",
+    "class_word",
     "describe",
     "dtype",
+    "entry_of",
     "every",
     "field_of",
     "is_adapted",
@@ -43,6 +50,7 @@ __all__ = [
     "merge",
     "minimum_size",
     "new_context",
+    "same_struct",
     "trace",
     "unwrap",
 ]

@@ -2,14 +2,13 @@
 
 import enum
 import inspect
-import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import construct
 from construct.expr import ExprMixin
 
-from .tree import Con, dtype, field_of
+from .tree import Con, class_word, dtype, field_of
 
 Description: TypeAlias = dict[str, Any]
 """One construct: `kind`, and what that kind has. Wherever a construct stands in it, a name may stand instead."""
@@ -55,17 +54,12 @@ def describe(con: Con, names: Mapping[int, str], is_definition: bool = False) ->
         inner = describe(con.subcon, names)
         if not arguments and not isinstance(con, construct.Adapter):
             return inner  # a fast form, which means the same
-        return {"kind": _kind(con), **arguments, "type": inner}
-    return {"kind": _kind(con), **arguments}
+        return {"kind": class_word(type(con)), **arguments, "type": inner}
+    return {"kind": class_word(type(con)), **arguments}
 
 
 def _field(field: construct.Renamed, names: Mapping[int, str]) -> Description:
     return {"name": field.name, "type": describe(field.subcon, names), "doc": field.docs}
-
-
-def _kind(con: Con) -> str:
-    """The class of a construct as a word: EnumAdapter is "enum", GreedyBytes "greedy_bytes"."""
-    return re.sub("(?<=.)([A-Z])", r"_\1", type(con).__name__.removesuffix("Adapter")).lower()
 
 
 def _arguments(con: Con) -> Description:

@@ -2,14 +2,15 @@
 
 import enum
 import re
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import construct
 import numpy as np
 from construct.expr import ExprMixin
 
 Con: TypeAlias = construct.Construct
+Entry = TypeVar("Entry")
 
 
 def is_construct(value: Any) -> bool:
@@ -26,6 +27,14 @@ def children(con: Con) -> tuple[Con, ...]:
     if isinstance(con, construct.Subconstruct):
         return (con.subcon,)
     return ()
+
+
+def same_struct(con: Con) -> Iterator[Con]:
+    """`con` and the constructs below it whose expressions speak of the fields of the same Struct."""
+    yield con
+    if not isinstance(con, construct.Struct):
+        for child in children(con):
+            yield from same_struct(child)
 
 
 def unwrap(con: Con) -> Con:
@@ -143,3 +152,25 @@ def kind(con: Con) -> str:
         construct.Computed: "nothing",
     }
     return next((name for type, name in names.items() if isinstance(inner, type)), "bytes")
+
+
+def class_word(cls: type) -> str:
+    """The class of a construct as a word: EnumAdapter is "enum", GreedyBytes "greedy_bytes"."""
+    return re.sub("(?<=.)([A-Z])", r"_\1", cls.__name__.removesuffix("Adapter")).lower()
+
+
+def entry_of(con: Con, table: Mapping[str, Entry]) -> tuple[Con, Entry]:
+    """What a table of constructs' kinds has for `con`, and the construct that it was found for.
+
+    It is looked for under the word of the class, of the classes that it is made from, and of the construct inside: so
+    names, and fast forms that mean the same, need no entries.
+
+    Raises:
+        LookupError: There is none.
+    """
+    for cls in type(con).__mro__:
+        if (word := class_word(cls)) in table:
+            return con, table[word]
+    if isinstance(con, construct.Subconstruct):
+        return entry_of(con.subcon, table)
+    raise LookupError(f"no entry for {class_word(type(con))}")

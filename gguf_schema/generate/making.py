@@ -1,0 +1,245 @@
+"""Values in the wire form for any construct, derived by walking it: whatever the schema declares can be generated.
+
+`MAKERS` has one function for each kind of construct (`description.KINDS` says what they are). It makes a `Maker` once;
+that is called for each value. What is computed on build is left out of the values.
+"""
+
+from collections.abc import Callable, Mapping, Set
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..walk import Con, children, class_word, dtype, entry_of, every, field_of, same_struct
+from .choices import Choices
+
+
+class Extent(NamedTuple):
+    """How large and how odd the values are.
+
+    Attributes:
+        items: The most elements of an array.
+        letters: The most characters of a text, and bytes of other bytes.
+        levels: The most levels of arrays.
+        valid: Only UTF-8, and BOOL bytes of 0 and 1; else whatever parsing keeps.
+    """
+
+    items: int = 4
+    letters: int = 12
+    levels: int = 3
+    valid: bool = True
+
+
+Fields = Mapping[str, Any]
+"""The fields of the Struct around a value, as far as they are chosen."""
+
+Maker = Callable[[Choices, Fields, Extent], Any]
+
+
+class LeftOut:
+    """Stands for a value that is computed on build."""
+
+
+def make(con: Con, choices: Choices, extent: Extent, given: Fields | None = None) -> Any:
+    """A value that the construct builds.
+
+    Args:
+        con: The construct.
+        choices: What makes the choices.
+        extent: How large and how odd the value is.
+        given: Of a Struct the fields that are chosen already.
+    """
+    return maker(con)(choices, given or {}, extent)
+
+
+@cache
+def maker(con: Con) -> Maker:
+    """The function that makes values of a construct.
+
+    Raises:
+        LookupError: Nobody knows how to make values of a construct of this kind.
+    """
+    found, factory = entry_of(con, MAKERS)
+    return factory(found)
+
+
+def _integer(con: Con) -> Maker:
+    bounds = np.iinfo(dtype(con))
+    low, high = int(bounds.min), int(bounds.max)
+    return lambda choices, fields, extent: choices.integer(low, high)
+
+
+def _float(con: Con) -> Maker:
+    size, mantissa, order = _float_form(con)
+
+    def make_float(choices: Choices, fields: Fields, extent: Extent) -> float:
+        number: float = con.parse(choices.float_bits(size, mantissa).to_bytes(size, order))
+        return number
+
+    return make_float
+
+
+def _float_form(con: Con) -> tuple[int, int, Any]:
+    """Bytes of a float, bits of its mantissa, and its byte order in the words of `int.to_bytes`."""
+    number = dtype(con)
+    return number.itemsize, np.finfo(number).nmant, "big" if number == number.newbyteorder(">") else "little"
+
+
+def _bool(con: Con) -> Maker:
+    any_byte = maker(con.subcon)
+
+    def make_bool(choices: Choices, fields: Fields, extent: Extent) -> bool | int:
+        byte = choices.one_of((0, 1)) if extent.valid else any_byte(choices, fields, extent)
+        return bool(byte) if byte in (0, 1) else int(byte)
+
+    return make_bool
+
+
+def _enum(con: Con) -> Maker:
+    members = tuple(con.enum)
+    return lambda choices, fields, extent: choices.one_of(members)
+
+
+def _string(con: Con) -> Maker:
+    def make_string(choices: Choices, fields: Fields, extent: Extent) -> str:
+        if extent.valid or choices.one_of((True, False)):
+            return choices.text(None, 0, extent.letters)
+        return str(choices.octets(choices.integer(0, extent.letters)), "utf-8", "surrogateescape")
+
+    return make_string
+
+
+def _bytes(con: Con) -> Maker:
+    size = _count(con.length)
+    return lambda choices, fields, extent: choices.octets(
+        choices.integer(0, extent.letters) if (known := size(fields)) is None else known
+    )
+
+
+def _greedy_bytes(con: Con) -> Maker:
+    return lambda choices, fields, extent: choices.octets(choices.integer(0, extent.letters))
+
+
+def _const(con: Con) -> Maker:
+    return lambda choices, fields, extent: con.value
+
+
+def _default(con: Con) -> Maker:
+    inner = maker(con.subcon)
+    return lambda choices, fields, extent: (
+        inner(choices, fields, extent) if choices.one_of((False, True)) else con.value
+    )
+
+
+def _left_out(con: Con) -> Maker:
+    return lambda choices, fields, extent: LeftOut
+
+
+def _count(expression: Any) -> Callable[[Fields], int | None]:
+    """How many an Array or Bytes has, told by the fields before; None where it tells how many there are."""
+    name = field_of(expression)
+    return lambda fields: expression if name is None else fields.get(name)
+
+
+def _array(con: Con) -> Maker:
+    item = maker(con.subcon)
+    count = _count(con.count)
+
+    def make_array(choices: Choices, fields: Fields, extent: Extent) -> list[Any]:
+        known = count(fields)
+        least, most = (0, extent.items) if known is None else (known, known)
+        return choices.many(lambda inner: item(inner, {}, extent), least, most)
+
+    return make_array
+
+
+def _number_array(con: Con) -> Maker:
+    """As parsing gives them: numpy arrays of the file's byte order, bit by bit."""
+    plain = maker(con.subcon)
+    number = con.dtype
+    if number.kind == "f":
+        size, mantissa, _ = _float_form(con.subcon.subcon)
+        as_bits = np.dtype(f"u{size}").newbyteorder(number.byteorder)
+
+        def make_floats(choices: Choices, fields: Fields, extent: Extent) -> Any:
+            bits = choices.many(lambda inner: inner.float_bits(size, mantissa), 0, extent.items)
+            return np.array(bits, as_bits).view(number)
+
+        return make_floats
+
+    def make_numbers(choices: Choices, fields: Fields, extent: Extent) -> Any:
+        items = plain(choices, fields, extent)
+        is_clean = con.is_bool and all(type(item) is bool for item in items)
+        return np.array(items, np.bool_ if is_clean else number)
+
+    return make_numbers
+
+
+def _switch(con: Con) -> Maker:
+    name = field_of(con.keyfunc) or ""
+    cases = {key: maker(case) for key, case in con.cases.items()}
+    return lambda choices, fields, extent: cases[fields[name]](choices, fields, extent)
+
+
+def _recursive(con: Con) -> Maker:
+    def make_inner(choices: Choices, fields: Fields, extent: Extent) -> Any:
+        return maker(con.subcon)(choices, {}, extent._replace(levels=extent.levels - 1))
+
+    return make_inner
+
+
+def _struct(con: Con) -> Maker:
+    scope = [inner for field in children(con) for inner in same_struct(field)]
+    switches = {field_of(inner.keyfunc): inner for inner in scope if class_word(type(inner)) == "switch"}
+    counts = {field_of(getattr(inner, name, None)) for inner in scope for name in ("count", "length")}
+    plan = [(field.name, _field(field, switches, counts)) for field in children(con)]
+
+    def make_struct(choices: Choices, given: Fields, extent: Extent) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        for name, make_field in plan:
+            value = given[name] if name in given else make_field(choices, fields, extent)
+            if value is not LeftOut:
+                fields[name] = value
+        return fields
+
+    return make_struct
+
+
+def _field(field: Con, switches: Mapping[str | None, Con], counts: Set[str | None]) -> Maker:
+    """A field that others of the Struct go by has a value that they can follow."""
+    if field.name in switches:
+        return _key(switches[field.name])
+    if field.name in counts and entry_of(field, MAKERS)[1] is not _left_out:
+        return lambda choices, fields, extent: choices.integer(0, extent.items)
+    return maker(field)
+
+
+def _key(switch: Con) -> Maker:
+    """The keys of a Switch; where no more levels are wanted, those whose cases do not recurse."""
+    keys = tuple(switch.cases)
+    flat = tuple(
+        key for key, case in switch.cases.items() if all(class_word(type(con)) != "recursive" for con in every(case))
+    )
+    return lambda choices, fields, extent: choices.one_of(keys if extent.levels else flat)
+
+
+MAKERS: dict[str, Callable[[Con], Maker]] = {
+    "integer": _integer,
+    "float": _float,
+    "bool": _bool,
+    "enum": _enum,
+    "string": _string,
+    "bytes": _bytes,
+    "greedy_bytes": _greedy_bytes,
+    "const": _const,
+    "default": _default,
+    "rebuild": _left_out,
+    "alignment": _left_out,
+    "alignment_padding": _left_out,
+    "tensor_data": _left_out,
+    "array": _array,
+    "number_array": _number_array,
+    "switch": _switch,
+    "recursive": _recursive,
+    "struct": _struct,
+}

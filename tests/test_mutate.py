@@ -1,0 +1,292 @@
+"""Mutants: the same each time, all kinds of them, and labelled as the validator judges them, which made no label."""
+
+import hashlib
+import io
+import itertools
+from collections import Counter, defaultdict
+from functools import cache
+
+import numpy as np
+import pytest
+
+import gguf_schema as gs
+from gguf_schema import policy
+from gguf_schema.generate import valid_file
+from gguf_schema.mutate import OPERATIONS, histogram, mutant, mutants, plan, unknown_share
+from gguf_schema.mutate.base import INDEX, KINDS
+from gguf_schema.mutate.splice import operations as splices
+from gguf_schema.tables.example import example_file, values_file
+from gguf_schema.validate import PROFILES, RULES, check, verdict
+
+T = gs.GGUFValueType
+F32 = np.float32
+
+
+def written(metadata, tensors=(), **layout):
+    file = io.BytesIO()
+    gs.write(file, metadata, dict(tensors), **layout)
+    return file.getvalue()
+
+
+def model(**layout):
+    """A model with a vocabulary, whose parts must agree, and a tensor without elements."""
+    metadata = {
+        "general.architecture": "llama",
+        "llama.block_count": 1,
+        "llama.embedding_length": 4,
+        "tokenizer.ggml.tokens": ["a", "b", "c"],
+        "tokenizer.ggml.scores": [0.0, 1.0, 2.0],
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.chat_template": "{{ x }}",
+        "my.flags": [True, False],
+        "my.longs": (gs.ArrayType(T.UINT64), [1, 2]),
+        "my.double": (T.FLOAT64, 0.5),
+    }
+    tensors = {
+        "token_embd.weight": np.ones((3, 4), F32),
+        "blk.0.attn_q.weight": (gs.GGMLQuantizationType.Q8_0, np.ones((2, 34), np.uint8)),
+        "none": np.ones((0, 2), F32),
+    }
+    return written(metadata, tensors, **layout)
+
+
+def shard(number):
+    split = {"split.no": (T.UINT16, number), "split.count": (T.UINT16, 2), "split.tensors.count": (T.INT32, 9)}
+    return written({"general.architecture": "llama", **split}, {"blk.3.x": np.ones(4, F32)})
+
+
+ENDS = ["abc", ["abc", "d"], [1, 2, 3], (T.UINT64, 7), "", (gs.ArrayType(T.STRING), []), (gs.ArrayType(T.UINT8), [])]
+"""Last values of files without tensors, where readers differ most."""
+
+MADE = {
+    **{f"example {order}{version}": example_file(order, version) for order in "<>" for version in (1, 2, 3)},
+    **{f"model {order}{version}": model(order=order, version=version) for order in "<>" for version in (1, 3)},
+    **{f"end {end!r}": written({"general.architecture": "llama", "my.last": end}) for end in ENDS},
+    "nested": values_file(),
+    "with a tail": model() + bytes(7),
+    "unpadded": example_file("<", 3)[:-20],
+    "empty": written({}),
+    "no metadata": written({}, {"a": np.ones((1, 2, 3, 4), F32), "b": np.ones(3, F32)}),
+    "first shard": shard(0),
+    "later shard": shard(1),
+}
+BASES = [*MADE.values(), *map(valid_file, range(56))]
+EACH = 256
+"""Mutants of each base that the validator judges: together more than 20,000."""
+
+
+@cache
+def planned(index):
+    """The plan of a base, with the base before it as the other file."""
+    return plan(BASES[index], BASES[index - 1])
+
+
+def some(index):
+    """Fixed and drawn mutants of a base."""
+    made = planned(index)
+    fixed = min(len(made.fixed), EACH * 3 // 4)
+    numbers = [*range(fixed), *range(len(made.fixed), len(made.fixed) + EACH - fixed)]
+    return [mutant(made, index, number) for number in numbers]
+
+
+def disagreements(mutants):
+    """Mutants of which the validator says something else than their labels."""
+    found = []
+    for data, label in mutants:
+        faults = check(data)
+        judged = verdict(faults, PROFILES["default"])
+        codes = {fault.code for fault in faults}
+        is_same = label.expected in (judged, "unknown") and (label.rule in codes or label.rule is None)
+        if not is_same:
+            found.append((label, judged, codes))
+    return found
+
+
+def is_read(read, data):
+    try:
+        read(data)
+    except gs.GGUFError:
+        return False
+    return True
+
+
+# The same each time.
+
+
+def test_a_stream_is_the_same_everywhere():
+    digest = hashlib.sha256()
+    count = 0
+    for data, label in mutants(example_file("<", 3), 7, 4000, other=values_file()):
+        digest.update(data + repr(label).encode())
+        count += 1
+    assert count == 4000
+    assert digest.hexdigest() == "b76bf30588ee62d72429f80a8e7b547c20a2f080360e593d5b6cf83a3c5ad3bb"
+
+
+def test_a_mutant_is_found_by_its_number():
+    data, other = model(), example_file("<", 3)
+    made = plan(data, other)
+    again = plan(data, other)
+    end = len(made.fixed) + 50
+    stream = list(mutants(data, 3, end, other))
+    assert stream == [mutant(again, 3, number) for number in range(end)]
+    assert stream[-60:] == list(mutants(data, 3, 60, other, start=end - 60))
+    assert stream != list(mutants(data, 4, end, other))
+
+
+def test_without_a_count_each_fixed_change_is_made_once():
+    data = model()
+    assert len(list(mutants(data, 1))) == len(plan(data).fixed)
+    assert {label for _, label in mutants(data, 1)} == {label for _, label in plan(data).fixed}
+
+
+@pytest.mark.parametrize("index", [0, 6, 40, 41])
+def test_fixed_changes_make_different_files(index):
+    made = planned(index)
+    files = {mutant(made, index, number).data for number in range(len(made.fixed))}
+    assert len(files) == len(made.fixed)
+    assert BASES[index] not in files
+
+
+def test_few_mutants_stand_twice():
+    files = [mutant.data for mutant in mutants(model(), 1, 4000)]
+    assert len(set(files)) > 0.95 * len(files)
+
+
+# All kinds of them.
+
+
+def cells():
+    """Which operations each field is offered: by its path without indices, and its kind."""
+    found = defaultdict(set)
+    for index in range(len(BASES)):
+        made = planned(index)
+        offered = [(label.path, label.operation) for _, label in made.fixed]
+        offered += [(field.path, operation.name) for operation, field in made.drawn]
+        kinds = {field.path: field.kind for field in made.base.fields}
+        for path, operation in offered:
+            found[INDEX.sub("[]", path), kinds[path]].add(operation)
+    return found
+
+
+UNHEARD = {"other"}
+"""The kind of fields that the schema does not have yet."""
+
+
+def test_every_operation_occurs():
+    offered = defaultdict(set)
+    for (_, kind), operations in cells().items():
+        offered[kind] |= operations
+    spliced = splices(plan(example_file("<", 3)).base)
+    for kind, operations in OPERATIONS.items():
+        wanted = {operation.name for operation in (*operations, *spliced.get(kind, ()))}
+        assert kind in UNHEARD or offered[kind] == wanted, kind
+
+
+def test_the_histogram_has_no_empty_cell():
+    wanted = {(path, operation) for (path, _), operations in cells().items() for operation in operations}
+    labels = []
+    for index in range(len(BASES)):
+        made = planned(index)
+        labels += [mutant(made, index, number).label for number in range(len(made.fixed) + 400)]
+    found = histogram(labels)
+    assert wanted <= found.keys()
+    assert sum(found.values()) == len(labels)
+
+
+def test_every_field_of_a_file_is_mutated():
+    """The first and the last item of each array, and all that is no item."""
+    base = plan(model()).base
+    paths = {label.path for _, label in plan(model()).fixed}
+    for field in base.leaves:
+        if field.end > field.start and "array[1]" not in field.path:
+            assert field.path in paths
+
+
+def test_a_field_that_nobody_has_heard_of_is_mutated(monkeypatch):
+    monkeypatch.delitem(KINDS, "tensor_infos[].offset")
+    labels = [label for _, label in mutants(example_file("<", 3), 1) if label.path == "tensor_infos[1].offset"]
+    assert {label.operation for label in labels} > {"value+1", "value-max", "truncate-middle"}
+    assert {label.expected for label in labels if label.operation.startswith("value")} == {"unknown"}
+
+
+# Labelled rightly.
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_labels_are_what_the_validator_finds(first):
+    """A difference is a fault of a label or of the validator; and nothing but GGUFError leaves the package."""
+    for index in range(first, len(BASES), 4):
+        made = some(index)
+        assert len(made) == EACH
+        assert disagreements(made) == []
+        for data, label in made:
+            is_parsed, is_opened = (is_read(read, data) for read in (gs.GGUF.parse, gs.open))
+            assert is_parsed or not is_opened
+            assert label.expected == "unknown" or is_opened == (label.expected != "reject"), label
+
+
+def test_there_are_enough_of_them():
+    assert EACH * len(BASES) >= 20_000
+    assert len(BASES) >= 50
+
+
+def test_the_bases_are_in_order():
+    for name, data in MADE.items():
+        expected = "warn" if name == "nested" or name.endswith("1") else "accept"
+        assert verdict(check(data), PROFILES["default"]) == expected, name
+
+
+def test_faults_of_the_validator_would_be_found(monkeypatch):
+    made = some(list(MADE).index("model <3"))
+    assert disagreements(made) == []
+    monkeypatch.setattr(policy, "SURELY_COUNTABLE", 1 << 80)
+    assert {label.rule for label, _, _ in disagreements(made)} == {"dimension-range"}
+
+
+def test_little_is_unknown():
+    labels = [mutant.label for index in range(len(BASES)) for mutant in some(index)]
+    assert unknown_share(labels) < 0.1
+    assert {label.expected for label in labels} == {"accept", "warn", "reject", "unknown"}
+    assert unknown_share([]) == 0
+
+
+def test_labels_name_rules_that_exist():
+    codes = {rule.code for rule in RULES}
+    broken = Counter(label.rule for index in range(len(BASES)) for _, label in planned(index).fixed)
+    assert broken.keys() - {None} <= codes
+    assert len(broken) > 50
+
+
+# With another file.
+
+
+def test_sections_of_another_file_are_taken():
+    data, other = model(), example_file("<", 3)
+    made = {label.operation: mutant for mutant, label in mutants(data, 1, other=other) if "splice" in label.operation}
+    assert made.keys() == {"splice-metadata", "splice-metadata-uncounted", "splice-infos", "splice-data"}
+    with gs.open(made["splice-metadata"], check=False) as mixed, gs.open(other) as whole:
+        assert list(mixed.metadata) == list(whole.metadata)
+        assert list(mixed.tensors) == ["token_embd.weight", "blk.0.attn_q.weight", "none"]
+    with gs.open(made["splice-infos"], check=False) as mixed:
+        assert list(mixed.tensors) == ["output_norm.weight", "token_embd.weight"]
+    with gs.open(other) as whole:
+        assert made["splice-data"].endswith(other[whole.data_offset :])
+
+
+def test_a_file_of_another_layout_can_be_taken():
+    data, other = example_file("<", 3), example_file(">", 1)
+    labels = [label for _, label in mutants(data, 1, 3000, other=other) if label.operation == "splice-metadata"]
+    assert [label.expected for label in labels] == ["unknown"]
+
+
+@pytest.mark.parametrize(("data", "other"), [(b"", None), (model()[:-40], None), (model(), b"GGUF")])
+def test_what_cannot_be_opened_is_refused(data, other):
+    with pytest.raises(gs.GGUFError):
+        plan(data, other)
+
+
+def test_numbers_go_on_for_ever():
+    made = plan(written({}))
+    numbers = itertools.islice(itertools.count(10**12), 20)
+    assert len({mutant(made, 2**70, number).data for number in numbers}) > 1
