@@ -3,8 +3,8 @@
 Arithmetic on parsed fields, in Python ints that cannot wrap, and the constructs through which the schema uses it.
 """
 
-import io
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -169,8 +169,7 @@ class Placed(Guarded, construct.Adapter):
             sizes = [_placeable_size(index, info) for index, info in enumerate(obj)]
         except (KeyError, TypeError):
             # Something is no tensor info. Whoever builds it says best what it lacks.
-            self.subcon._build([{**info, "offset": 0} for info in obj], io.BytesIO(), context, path)
-            raise
+            return [{**info, "offset": 0} for info in obj]
         offsets = place(sizes, evaluate(self.alignment, context))
         return [{**info, "offset": offset} for info, offset in zip(obj, offsets, strict=True)]
 
@@ -182,7 +181,7 @@ def _placeable_size(index: int, info: Fields) -> int:
         BuildError: Its type tells no size.
     """
     try:
-        size = n_bytes(info["type"], info["dimensions"])
+        size = n_bytes(info["type"], list(map(operator.index, info["dimensions"])))  # numpy's integers would wrap
     except GGUFError as error:
         raise BuildError(error.problem, error.path).inside(f"[{index}]", None) from None
     if size is None:
