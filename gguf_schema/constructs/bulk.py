@@ -11,7 +11,7 @@ import construct
 import numpy as np
 from construct.core import evaluate
 
-from ..errors import BuildError, GGUFError, TruncatedError
+from ..errors import GGUFError, TruncatedError
 from ..walk import Sink, Stream, dtype, unwrap
 from .core import Context, Guarded, bytes_left, encode, read
 from .numbers import Bool
@@ -51,11 +51,8 @@ class NumberArray(Guarded, construct.Subconstruct):
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         array = self._exact(obj)
-        if array is None:
+        if array is None or len(array) != evaluate(self.subcon.count, context):
             return self.subcon._build(obj, stream, context, path)
-        count = evaluate(self.subcon.count, context)
-        if len(array) != count:
-            raise BuildError(f"{count} items expected, {len(array)} found")
         stream.write(array.tobytes())
         return obj
 
