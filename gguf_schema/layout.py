@@ -15,7 +15,7 @@ from construct.core import evaluate
 
 from .blocks import block_sizes
 from .constructs import Guarded
-from .constructs.core import Context, bytes_left
+from .constructs.core import Context, bytes_left, read
 from .enums import GGMLQuantizationType, GGUFValueType
 from .errors import BuildError, GGUFError
 from .keys import ALIGNMENT
@@ -209,7 +209,7 @@ class AlignmentPadding(Guarded, construct.Construct):
         return align_up(position, alignment) - position
 
     def _parse(self, stream: Stream, context: Context, path: str) -> bytes:
-        return stream.read(min(self._missing(stream, context), bytes_left(stream, context)))
+        return read(stream, min(self._missing(stream, context), bytes_left(stream, context)), None, context)
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> bytes:
         if obj is None:
@@ -235,7 +235,7 @@ class TensorData(Guarded, construct.Construct):
         placed = zip((info["offset"] for info in infos), sizes(infos, known_sizes(infos)), strict=True)
         size = data_size(placed, evaluate(self.alignment, context))
         left = bytes_left(stream, context)
-        return stream.read(left if size is None else min(size, left))
+        return read(stream, left if size is None else min(size, left), None, context)
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> bytes:
         data = b"" if obj is None else obj

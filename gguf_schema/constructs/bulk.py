@@ -124,15 +124,15 @@ class StringArray(Guarded, construct.Subconstruct):
             if not asked < window <= left - position:
                 stream.seek(start + position)
                 self.subcon.parse_item(found, stream, context, path)
-                raise TruncatedError(f"{window} bytes declared, {len(chunk)} came", f"[{found}].len")
+                here = start + position - context._params.get("stream_start", 0)
+                raise TruncatedError(f"{window} bytes expected, {len(chunk)} came", f"[{found}].len", here)
         stream.seek(start + position)
         return Strings(pieces, prefix, ends)
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
+        if len(obj) != evaluate(self.subcon.count, context):
+            return self.subcon._build(obj, stream, context, path)
         prefix = dtype(self.prefix)
-        count = evaluate(self.subcon.count, context)
-        if len(obj) != count:
-            raise BuildError(f"{count} items expected, {len(obj)} found")
         if not (isinstance(obj, Strings) and obj.prefix == prefix):
             obj = Strings.of(obj.raw() if isinstance(obj, Strings) else _encoded(obj), prefix)
         stream.write(obj.wire)
