@@ -3,8 +3,8 @@
 Arithmetic on parsed fields, in Python ints that cannot wrap, and the constructs through which the schema uses it.
 """
 
-import io
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ from construct.core import evaluate
 
 from .blocks import block_sizes
 from .constructs import Guarded
-from .constructs.core import Context, bytes_left
+from .constructs.core import Context, bytes_left, read
 from .enums import GGMLQuantizationType, GGUFValueType
 from .errors import BuildError, GGUFError
 from .keys import ALIGNMENT
@@ -169,8 +169,7 @@ class Placed(Guarded, construct.Adapter):
             sizes = [_placeable_size(index, info) for index, info in enumerate(obj)]
         except (KeyError, TypeError):
             # Something is no tensor info. Whoever builds it says best what it lacks.
-            self.subcon._build([{**info, "offset": 0} for info in obj], io.BytesIO(), context, path)
-            raise
+            return [{**info, "offset": 0} for info in obj]
         offsets = place(sizes, evaluate(self.alignment, context))
         return [{**info, "offset": offset} for info, offset in zip(obj, offsets, strict=True)]
 
@@ -182,7 +181,7 @@ def _placeable_size(index: int, info: Fields) -> int:
         BuildError: Its type tells no size.
     """
     try:
-        size = n_bytes(info["type"], info["dimensions"])
+        size = n_bytes(info["type"], list(map(operator.index, info["dimensions"])))  # numpy's integers would wrap
     except GGUFError as error:
         raise BuildError(error.problem, error.path).inside(f"[{index}]", None) from None
     if size is None:
@@ -210,7 +209,7 @@ class AlignmentPadding(Guarded, construct.Construct):
         return align_up(position, alignment) - position
 
     def _parse(self, stream: Stream, context: Context, path: str) -> bytes:
-        return stream.read(min(self._missing(stream, context), bytes_left(stream, context)))
+        return read(stream, min(self._missing(stream, context), bytes_left(stream, context)), None, context)
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> bytes:
         if obj is None:
@@ -236,7 +235,7 @@ class TensorData(Guarded, construct.Construct):
         placed = zip((info["offset"] for info in infos), sizes(infos, known_sizes(infos)), strict=True)
         size = data_size(placed, evaluate(self.alignment, context))
         left = bytes_left(stream, context)
-        return stream.read(left if size is None else min(size, left))
+        return read(stream, left if size is None else min(size, left), None, context)
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> bytes:
         data = b"" if obj is None else obj

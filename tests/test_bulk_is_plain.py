@@ -16,7 +16,9 @@ from gguf_schema.constructs import (
     Bytes,
     Float,
     Integer,
+    NumberArray,
     RecordArray,
+    StringArray,
     Strings,
     Struct,
     Switch,
@@ -242,6 +244,26 @@ def test_records_of_any_struct(fields):
             except gs.GGUFError as error:
                 outcomes.append((type(error), str(error)))
         assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(
+    ("form", "items"),
+    [
+        (NumberArray(Array(3, Integer("<", "H"))), [1, 2, 3, 4]),
+        (NumberArray(Array(3, Float("<", "f"))), np.ones(4, "<f4")),
+        (NumberArray(Array(3, Bool(Integer("<", "B")))), [True, False, True, True]),
+        (StringArray(Array(3, gs.structs().string)), ["a", "b", "c", "d"]),
+        (RecordArray(Array(3, gs.structs().array)), [{"type": T.UINT8, "array": [1]}] * 4),
+    ],
+    ids=["integers", "floats", "bools", "strings", "records"],
+)
+def test_a_count_that_is_given_is_kept(form, items):
+    """In a file the count is that of the items; elsewhere they are built only if they are as many as it says."""
+    assert form.build(items[:3]) == form.subcon.build(items[:3])
+    for count in 0, 2, 4:
+        for con in form, form.subcon:
+            with pytest.raises(gs.BuildError, match=f"^3 items expected, {count} found$"):
+                con.build(items[:count])
 
 
 def test_generated_source_can_be_read():

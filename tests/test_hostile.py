@@ -1,6 +1,7 @@
 """Files and uses that broke readers, ours among them: each kind once, small."""
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import sys
 import threading
 import tracemalloc
 
+import construct
 import numpy as np
 import pytest
 
@@ -235,6 +237,33 @@ def test_strings_are_a_sequence_like_the_list():
                 )
 
 
+def test_strings_are_equal_to_sequences_of_strings_alone():
+    letters = strings(["a", "b"])
+    assert letters == ("a", "b")
+    for other in ("ab", b"ab", {"a", "b"}, {"a": 0, "b": 0}, 5, None):
+        assert letters != other
+        assert other != letters
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (["a"], "<Strings: 1 of 'a'>"),
+        (["a", "\x1b[2J", "\udcff"], r"<Strings: 3 of 'a', '\x1b[2J', '\udcff'>"),
+        (["a"] * 1000, "<Strings: 1000 of 'a', 'a', 'a', …>"),
+    ],
+)
+def test_strings_are_shown_short_and_escaped(texts, shown):
+    assert repr(strings(texts)) == shown
+
+
+def test_a_model_is_shown_short_and_escaped():
+    tensors = {"\x1b[2J": np.ones((2, 3), np.float32), "u": np.ones(1, np.int8)}
+    model = gs.open(file_of({"a.b": "x" * 1000}, tensors))
+    assert repr(model) == "<Model '<memory>': GGUF v3, <Metadata: 1 pairs>, <Tensors: 2>>"
+    assert repr(model.tensors["\x1b[2J"]) == r"<Tensor '\x1b[2J': F32, dimensions [3, 2]>"
+
+
 def test_strings_of_other_layouts():
     for order in "<>":
         for version in 1, 2, 3:
@@ -304,6 +333,43 @@ def test_raw_streams_that_give_little_at_once():
 def test_parse_takes_bytes(data):
     with pytest.raises(TypeError):
         gs.GGUF.parse(data)
+
+
+def test_another_layout_or_format_is_not_taken_for_this_one():
+    data = file_of({"a.b": 1})
+    for order, version, other, path, offset, found in (
+        ("<", 3, b"GGML" + data[4:], "magic", 0, "b'GGML'"),
+        ("<", 2, data, "version", 4, "3"),
+        (">", 3, data, "version", 4, str(3 << 24)),
+    ):
+        with pytest.raises(gs.ParseError) as caught:
+            gs.structs(order, version).head.parse(other)
+        assert (caught.value.path, caught.value.offset) == (path, offset)
+        assert caught.value.problem.endswith(f", found {found}")
+
+
+def test_parts_within_foreign_structs_mind_the_end():
+    """There nobody tells where the stream ends: it is looked for before anything is read."""
+    foreign = construct.Struct("size" / construct.Byte, "text" / gs.structs().string, "rest" / construct.Byte)
+    data = b"\x01" + struct.pack("<Q", 2) + b"ab" + b"\x02"
+    assert foreign.parse(data) == {"size": 1, "text": "ab", "rest": 2}
+    with pytest.raises(gs.TruncatedError) as caught:
+        foreign.parse(b"\x01" + struct.pack("<Q", 2**62) + b"ab\x02")
+    assert str(caught.value) == f"len at byte 1: {2**62} bytes declared, 3 left"
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_cycle_collector_is_left_as_it_was(is_enabled):
+    data = file_of({"a.b": 1}, {"t": np.ones(9, np.float32)})
+    try:
+        gc.enable() if is_enabled else gc.disable()
+        model = gs.open(data)
+        assert len(model.metadata) == len(model.tensors) == 1
+        with pytest.raises(gs.GGUFError):
+            gs.open(data[:40])
+        assert gc.isenabled() == is_enabled
+    finally:
+        gc.enable()
 
 
 def test_a_closed_model_says_so():

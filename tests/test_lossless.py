@@ -10,6 +10,7 @@ import pytest
 import gguf_schema as gs
 from gguf_schema import ArrayType
 from gguf_schema import GGUFValueType as T
+from gguf_schema.blocks import block
 from gguf_schema.constructs import Array, Bool, Float, Integer, NumberArray
 from gguf_schema.schema import GGUFStructs
 
@@ -436,6 +437,12 @@ REFUSED = {
     "too large a tensor type": (tensor(type=2**32), f"{INFO}.type", "does not fit"),
     "a negative offset": (tensor(offset=-1), f"{INFO}.offset", "does not fit"),
     "float for an offset": (tensor(offset=0.0), f"{INFO}.offset", "found float"),
+    "an offset for one of two": (tensor(offset=None), "tensor_infos", "give all of them or none"),
+    "too many dimensions to place": (
+        without_offsets(tensor(dimensions=[1] * 9)),
+        f"{INFO}.n_dimensions",
+        "9 dimensions",
+    ),
     # The file.
     "a wrong magic": ({**of_pairs(), "magic": b"FUGG"}, "magic", "FUGG"),
     "a version that nobody knows": ({**of_pairs(), "version": 4}, "version", "unknown version"),
@@ -454,6 +461,34 @@ def test_refused(obj, path, problem):
         assert caught.value.path == path
         assert problem in caught.value.problem
         assert caught.value.offset is None
+
+
+@pytest.mark.parametrize("obj", [None, 5, b"GGUF", "GGUF", [("metadata_kv", [])]])
+def test_a_file_is_built_from_a_mapping(obj):
+    found = type(obj).__name__
+    with pytest.raises(gs.BuildError, match=f"^expected a mapping with the fields of a file, found {found}$"):
+        gs.GGUF.build(obj)
+
+
+def test_a_block_has_as_many_quants_as_it_has():
+    for type, name, count in (gs.GGMLQuantizationType.Q4_0, "qs", 16), (gs.GGMLQuantizationType.Q6_K, "ql", 128):
+        values = {field.name: [0] * 99 for field in block(type).subcons} | {"d": 1.0, "qs": [0] * 15, "ql": [0] * 127}
+        with pytest.raises(gs.BuildError) as caught:
+            block(type).build(values)
+        assert str(caught.value) == f"{name}: {count} items expected, {count - 1} found"
+
+
+@pytest.mark.parametrize("form", [list, tuple, np.array, lambda items: np.array(items, np.uint64)])
+def test_tensors_are_placed_whatever_holds_their_dimensions(form):
+    """In Python's integers: the 2**63 elements of the second would wrap in int64."""
+    dimensions = [[32, 3], [2**40, 2**23], [5]]
+    obj = {
+        "metadata_kv": [],
+        "tensor_infos": [{"name": str(n), "type": 24, "dimensions": form(one)} for n, one in enumerate(dimensions)],
+    }
+    parsed = gs.GGUF.parse(gs.GGUF.build(obj))
+    assert [info.offset for info in parsed.tensor_infos] == [0, 96, 96 + 2**63]
+    assert [list(info.dimensions) for info in parsed.tensor_infos] == dimensions
 
 
 def test_refusals_are_of_what_is_wrong_alone():

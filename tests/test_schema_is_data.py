@@ -17,7 +17,7 @@ from gguf_schema import GGUFValueType as T
 from gguf_schema import constructs, layout
 from gguf_schema.blocks import Block, blocks
 from gguf_schema.constructs import Array, Bytes, Integer, Rebuild, Struct, field
-from gguf_schema.walk import callables, children, every
+from gguf_schema.walk import callables, children, every, minimum_size
 
 from .test_generated_files import same, widened
 
@@ -158,6 +158,44 @@ def test_every_field_is_named_and_documented_once(tree):
         assert child.docs == child.docs.strip(), child.name
     assert doubly_named(tree) == []
     assert sum(isinstance(node, construct.Renamed) for node in every(tree)) == len({id(c) for c in fields_of(tree)})
+
+
+@each_tree
+def test_sizes_are_fixed_or_there_is_none(tree):
+    """Two ways to the size agree: construct's, and the smallest that there can be."""
+    guarded = [con for con in every(tree) if isinstance(con, constructs.Guarded)]
+    assert all(con.sizeof() == minimum_size(con) for con in guarded if has_size(con))
+    varying = {type(con) for con in guarded if not has_size(con)}
+    assert not varying & {constructs.Integer, constructs.Float, constructs.Bool, constructs.EnumAdapter, Block}
+
+
+def has_size(con):
+    try:
+        con.sizeof()
+    except gs.GGUFError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("order", "version"), LAYOUTS)
+def test_the_smallest_sizes(order, version):
+    of = gs.structs(order, version)
+    prefix = 4 if version == 1 else 8
+    sizes = {
+        "string": prefix,
+        "array": 4 + prefix,
+        "metadata_kv": prefix + 4 + 1,  # no letters in the key, and one byte of value
+        "tensor_info": prefix + 4 + 4 + 8,  # no dimensions
+        "gguf": 8 + 2 * prefix,
+    }
+    assert {name: minimum_size(getattr(of, name)) for name in sizes} == sizes
+    empty = {"order": order, "version": version, "metadata_kv": [], "tensor_infos": []}
+    assert len(gs.GGUF.build(empty)) == sizes["gguf"]
+
+
+def test_structs_are_shown_by_their_fields():
+    assert repr(gs.structs().array) == "<Struct: type, len, array>"
+    assert repr(blocks(">")[gs.GGMLQuantizationType.Q4_1]) == "<Block: d, m, qs>"
 
 
 def test_double_names_would_be_found():

@@ -1,5 +1,6 @@
 """Where files come from, and what happens when they go away under live views."""
 
+import contextlib
 import gzip
 import io
 import mmap
@@ -38,10 +39,14 @@ class Pipe(io.RawIOBase):
 
 
 class Trickle(io.BytesIO):
-    """A file object that gives at most 7 bytes at a time."""
+    """A file object that gives a few bytes at a time."""
+
+    def __init__(self, data, most=7):
+        super().__init__(data)
+        self.most = most
 
     def read(self, size=-1):
-        return super().read(min(size, 7) if size >= 0 else size)
+        return super().read(min(size, self.most) if size >= 0 else size)
 
 
 def sources(path):
@@ -152,6 +157,50 @@ print(len(model.metadata["tokenizer.ggml.tokens"]))
 
 def test_unseekable_stream_through_the_construct():
     assert gs.GGUF.build(gs.GGUF.parse_stream(Pipe(DATA))) == DATA
+
+
+def test_what_trickles_through_the_construct_is_whole_or_refused():
+    """The construct takes a read that gives too little for the end of the stream, never for the value."""
+    written = io.BytesIO()
+    gs.write(written, {"a": ["x" * 40, "y" * 50], "b": np.arange(20), "c": "z" * 60}, {"t": np.ones(96, np.float32)})
+    data = written.getvalue()
+    read = []
+    for most in range(1, len(data)):
+        with contextlib.suppress(gs.TruncatedError):
+            parsed = gs.GGUF.parse_stream(Trickle(data, most))
+            assert parsed.tensor_data == np.ones(96, "<f4").tobytes()
+            assert gs.GGUF.build(parsed) == data
+            read.append(most)
+    assert read == list(range(4 * 96, len(data)))
+
+
+@pytest.mark.parametrize(
+    ("most", "path", "offset", "problem"),
+    [
+        (3, "magic", 0, "the file ends after b'GGU'"),
+        (7, "version", 4, "a number of 4 bytes expected, 3 bytes left"),
+        (30, "metadata_kv[0].value.array[0].len", 49, "40 bytes declared, 30 came"),
+        (50, "metadata_kv[0].value.array[1].len", 97, "58 bytes expected, 50 came"),
+        (100, "tensor_data", 192, "256 bytes declared, 100 came"),
+    ],
+)
+def test_what_trickles_is_refused_where_it_does(most, path, offset, problem):
+    pair = {"key": "k", "value_type": 9, "value": {"type": 8, "array": ["x" * 40, "y" * 50]}}
+    info = {"name": "t", "dimensions": [64], "type": 0}
+    data = gs.GGUF.build({"metadata_kv": [pair], "tensor_infos": [info], "tensor_data": bytes(256)})
+    with pytest.raises(gs.TruncatedError) as caught:
+        gs.GGUF.parse_stream(Trickle(data, most))
+    assert (caught.value.path, caught.value.offset) == (path, offset)
+    assert problem in caught.value.problem
+
+
+def test_a_file_object_that_shrinks_is_an_error():
+    stream = io.BytesIO(DATA)
+    model = gs.open(stream)
+    stream.truncate(model.data_offset)
+    with pytest.raises(gs.GGUFError, match=r"^tensor 'token_embd\.weight': the file has shrunk") as caught:
+        _ = model.tensors["token_embd.weight"].data
+    assert caught.value.offset is None
 
 
 def test_pipes_by_path(tmp_path):

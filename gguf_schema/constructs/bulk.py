@@ -11,7 +11,7 @@ import construct
 import numpy as np
 from construct.core import evaluate
 
-from ..errors import BuildError, GGUFError, TruncatedError
+from ..errors import GGUFError, TruncatedError
 from ..walk import Sink, Stream, dtype, unwrap
 from .core import Context, Guarded, bytes_left, encode, read
 from .numbers import Bool
@@ -51,11 +51,8 @@ class NumberArray(Guarded, construct.Subconstruct):
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         array = self._exact(obj)
-        if array is None:
+        if array is None or len(array) != evaluate(self.subcon.count, context):
             return self.subcon._build(obj, stream, context, path)
-        count = evaluate(self.subcon.count, context)
-        if len(array) != count:
-            raise BuildError(f"{count} items expected, {len(array)} found")
         stream.write(array.tobytes())
         return obj
 
@@ -127,15 +124,15 @@ class StringArray(Guarded, construct.Subconstruct):
             if not asked < window <= left - position:
                 stream.seek(start + position)
                 self.subcon.parse_item(found, stream, context, path)
-                raise TruncatedError(f"{window} bytes declared, {len(chunk)} came", f"[{found}].len")
+                here = start + position - context._params.get("stream_start", 0)
+                raise TruncatedError(f"{window} bytes expected, {len(chunk)} came", f"[{found}].len", here)
         stream.seek(start + position)
         return Strings(pieces, prefix, ends)
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
+        if len(obj) != evaluate(self.subcon.count, context):
+            return self.subcon._build(obj, stream, context, path)
         prefix = dtype(self.prefix)
-        count = evaluate(self.subcon.count, context)
-        if len(obj) != count:
-            raise BuildError(f"{count} items expected, {len(obj)} found")
         if not (isinstance(obj, Strings) and obj.prefix == prefix):
             obj = Strings.of(obj.raw() if isinstance(obj, Strings) else _encoded(obj), prefix)
         stream.write(obj.wire)

@@ -310,9 +310,6 @@ class Recursive(Guarded, construct.Subconstruct):
         except NestingError as error:
             raise BuildError(error.problem) from None
 
-    def _sizeof(self, context: Context, path: str) -> int:
-        raise construct.SizeofError("a recursion has no fixed size", path=path)
-
 
 class _Level:
     """Counts one level of nesting while it is open."""

@@ -89,7 +89,7 @@ def placed(data: bytes, infos_end: int, alignment: int, places: Sequence[tuple[i
         if start + offset + length > size:
             wrapped = (start + offset) % 2**64
             is_wrapped = start + offset >= 2**64 and wrapped + length <= size
-            return reject("offset-wraps" if is_wrapped else "data-missing")
+            return reject("offset-wraps" if is_wrapped else "data-missing" if length else "offset-past-end")
     return _arranged(data, infos_end, start, alignment, places)
 
 

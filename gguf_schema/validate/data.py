@@ -30,15 +30,18 @@ def data_errors(subject: Subject) -> Iterator[Finding]:
     parsed = subject.parsed
     yield from policy.data_start(parsed)
     for finding in policy.data_end(parsed):
-        index = int(finding.path.partition("[")[2].partition("]")[0] or 0)
-        start = parsed.data_offset + parsed.tensor_infos[index]["offset"]
-        wrapped = (start & BITS_64) + (parsed.known_sizes[index] or 0)
-        if finding.path.endswith(".offset") and start > BITS_64 and parsed.size is not None and wrapped <= parsed.size:
-            problem = f"byte {start} is byte {start & BITS_64} to a reader that counts in 64 bits"
-            finding = finding._replace(code="offset-wraps", message=problem)
-        elif parsed.known_sizes[index] == 0:
-            finding = finding._replace(code="offset-past-end")
-        yield finding
+        yield _past_the_end(parsed, finding) if finding.path.endswith(".offset") else finding
+
+
+def _past_the_end(parsed: policy.Parsed, finding: Finding) -> Finding:
+    """A tensor that begins after the end of the file, told from those whose offset wraps, and those without data."""
+    index = int(finding.path.partition("[")[2].partition("]")[0])
+    start = parsed.data_offset + parsed.tensor_infos[index]["offset"]
+    wrapped = (start & BITS_64) + (parsed.known_sizes[index] or 0)
+    if start > BITS_64 and parsed.size is not None and wrapped <= parsed.size:
+        problem = f"byte {start} is byte {start & BITS_64} to a reader that counts in 64 bits"
+        return finding._replace(code="offset-wraps", message=problem)
+    return finding._replace(code="offset-past-end") if parsed.known_sizes[index] == 0 else finding
 
 
 def layout(subject: Subject) -> Iterator[Finding]:
