@@ -18,7 +18,7 @@ FLOORS = [
     {"values", "policy", "description"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export", "generate"},
-    {"summary", "demo", "page", "validate"},
+    {"summary", "demo", "page", "validate", "strategies"},
     {"tables", "explain"},
     {"cli"},
     {"__main__", "__init__"},

@@ -18,14 +18,14 @@ class Extent(NamedTuple):
     """How large and how odd the values are.
 
     Attributes:
-        items: The most elements of an array.
-        letters: The most characters of a text, and bytes of other bytes.
+        items: The fewest and the most elements of an array.
+        letters: The fewest and the most characters of a text, or bytes of other bytes.
         levels: The most levels of arrays.
         valid: Only UTF-8, and BOOL bytes of 0 and 1; else whatever parsing keeps.
     """
 
-    items: int = 4
-    letters: int = 12
+    items: tuple[int, int] = (0, 4)
+    letters: tuple[int, int] = (0, 12)
     levels: int = 3
     valid: bool = True
 
@@ -36,8 +36,8 @@ Fields = Mapping[str, Any]
 Maker = Callable[[Choices, Fields, Extent], Any]
 
 
-class LeftOut:
-    """Stands for a value that is computed on build."""
+LEFT_OUT = object()
+"""Stands for a value that is computed on build."""
 
 
 def make(con: Con, choices: Choices, extent: Extent, given: Fields | None = None) -> Any:
@@ -85,6 +85,10 @@ def _float_form(con: Con) -> tuple[int, int, Any]:
     return number.itemsize, np.finfo(number).nmant, "big" if number == number.newbyteorder(">") else "little"
 
 
+def _float_bits(choices: Choices, size: int, mantissa: int) -> int:
+    return choices.float_bits(size, mantissa)
+
+
 def _bool(con: Con) -> Maker:
     any_byte = maker(con.subcon)
 
@@ -103,8 +107,8 @@ def _enum(con: Con) -> Maker:
 def _string(con: Con) -> Maker:
     def make_string(choices: Choices, fields: Fields, extent: Extent) -> str:
         if extent.valid or choices.one_of((True, False)):
-            return choices.text(None, 0, extent.letters)
-        return str(choices.octets(choices.integer(0, extent.letters)), "utf-8", "surrogateescape")
+            return choices.text(None, *extent.letters)
+        return str(choices.octets(choices.integer(*extent.letters)), "utf-8", "surrogateescape")
 
     return make_string
 
@@ -112,12 +116,12 @@ def _string(con: Con) -> Maker:
 def _bytes(con: Con) -> Maker:
     size = _count(con.length)
     return lambda choices, fields, extent: choices.octets(
-        choices.integer(0, extent.letters) if (known := size(fields)) is None else known
+        choices.integer(*extent.letters) if (known := size(fields)) is None else known
     )
 
 
 def _greedy_bytes(con: Con) -> Maker:
-    return lambda choices, fields, extent: choices.octets(choices.integer(0, extent.letters))
+    return lambda choices, fields, extent: choices.octets(choices.integer(*extent.letters))
 
 
 def _const(con: Con) -> Maker:
@@ -132,7 +136,7 @@ def _default(con: Con) -> Maker:
 
 
 def _left_out(con: Con) -> Maker:
-    return lambda choices, fields, extent: LeftOut
+    return lambda choices, fields, extent: LEFT_OUT
 
 
 def _count(expression: Any) -> Callable[[Fields], int | None]:
@@ -141,14 +145,18 @@ def _count(expression: Any) -> Callable[[Fields], int | None]:
     return lambda fields: expression if name is None else fields.get(name)
 
 
+def _item(choices: Choices, item: Maker, extent: Extent) -> Any:
+    return item(choices, {}, extent)
+
+
 def _array(con: Con) -> Maker:
     item = maker(con.subcon)
     count = _count(con.count)
 
     def make_array(choices: Choices, fields: Fields, extent: Extent) -> list[Any]:
         known = count(fields)
-        least, most = (0, extent.items) if known is None else (known, known)
-        return choices.many(lambda inner: item(inner, {}, extent), least, most)
+        least, most = extent.items if known is None else (known, known)
+        return choices.many(_item, least, most, item, extent)
 
     return make_array
 
@@ -162,7 +170,7 @@ def _number_array(con: Con) -> Maker:
         as_bits = np.dtype(f"u{size}").newbyteorder(number.byteorder)
 
         def make_floats(choices: Choices, fields: Fields, extent: Extent) -> Any:
-            bits = choices.many(lambda inner: inner.float_bits(size, mantissa), 0, extent.items)
+            bits = choices.many(_float_bits, *extent.items, size, mantissa)
             return np.array(bits, as_bits).view(number)
 
         return make_floats
@@ -183,7 +191,7 @@ def _switch(con: Con) -> Maker:
 
 def _recursive(con: Con) -> Maker:
     def make_inner(choices: Choices, fields: Fields, extent: Extent) -> Any:
-        return maker(con.subcon)(choices, {}, extent._replace(levels=extent.levels - 1))
+        return maker(con.subcon)(choices, fields, extent._replace(levels=extent.levels - 1))
 
     return make_inner
 
@@ -198,7 +206,7 @@ def _struct(con: Con) -> Maker:
         fields: dict[str, Any] = {}
         for name, make_field in plan:
             value = given[name] if name in given else make_field(choices, fields, extent)
-            if value is not LeftOut:
+            if value is not LEFT_OUT:
                 fields[name] = value
         return fields
 
@@ -210,7 +218,7 @@ def _field(field: Con, switches: Mapping[str | None, Con], counts: Set[str | Non
     if field.name in switches:
         return _key(switches[field.name])
     if field.name in counts and entry_of(field, MAKERS)[1] is not _left_out:
-        return lambda choices, fields, extent: choices.integer(0, extent.items)
+        return lambda choices, fields, extent: choices.integer(*extent.items)
     return maker(field)
 
 
@@ -220,7 +228,7 @@ def _key(switch: Con) -> Maker:
     flat = tuple(
         key for key, case in switch.cases.items() if all(class_word(type(con)) != "recursive" for con in every(case))
     )
-    return lambda choices, fields, extent: choices.one_of(keys if extent.levels else flat)
+    return lambda choices, fields, extent: choices.one_of(keys if extent.levels > 0 else flat)
 
 
 MAKERS: dict[str, Callable[[Con], Maker]] = {
