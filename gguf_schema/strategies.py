@@ -170,8 +170,13 @@ def arrays(
         layout: As of `values`.
         elements: Elements of this type.
         extent: As of `values`. Its `items` says how many there are; its `levels` count the array itself.
+
+    Raises:
+        ValueError: Elements are given, but not their type.
     """
     if elements is not None:
+        if type is None:
+            raise ValueError("elements are given, but not their type")
         fewest, most = extent.items
         items = st.lists(elements, min_size=fewest, max_size=most)
         return st.fixed_dictionaries({"type": st.just(type), "array": items})

@@ -30,6 +30,8 @@ class Extent(NamedTuple):
     valid: bool = True
 
 
+Bounds = tuple[int, int]
+
 Fields = Mapping[str, Any]
 """The fields of the Struct around a value, as far as they are chosen."""
 
@@ -49,7 +51,7 @@ def make(con: Con, choices: Choices, extent: Extent, given: Fields | None = None
         extent: How large and how odd the value is.
         given: Of a Struct the fields that are chosen already.
     """
-    return maker(con)(choices, given or {}, extent)
+    return maker(con)(choices, {}, extent) if given is None else struct_maker(con)(choices, given, extent)
 
 
 @cache
@@ -114,10 +116,8 @@ def _string(con: Con) -> Maker:
 
 
 def _bytes(con: Con) -> Maker:
-    size = _count(con.length)
-    return lambda choices, fields, extent: choices.octets(
-        choices.integer(*extent.letters) if (known := size(fields)) is None else known
-    )
+    bounds = _bounds(con.length)
+    return lambda choices, fields, extent: choices.octets(choices.integer(*bounds(fields, extent.letters)))
 
 
 def _greedy_bytes(con: Con) -> Maker:
@@ -139,41 +139,38 @@ def _left_out(con: Con) -> Maker:
     return lambda choices, fields, extent: LEFT_OUT
 
 
-def _count(expression: Any) -> Callable[[Fields], int | None]:
-    """How many an Array or Bytes has, told by the fields before; None where it tells how many there are."""
+def _bounds(expression: Any) -> Callable[[Fields, Bounds], Bounds]:
+    """How many an Array or Bytes has: those that a number or a field before says; else any number within bounds."""
     name = field_of(expression)
-    return lambda fields: expression if name is None else fields.get(name)
+    if name is None:
+        return lambda fields, usual: (expression, expression)
+    return lambda fields, usual: (fields[name], fields[name]) if name in fields else usual
+
+
+def _array(con: Con) -> Maker:
+    item, bounds = maker(con.subcon), _bounds(con.count)
+    return lambda choices, fields, extent: choices.many(_item, *bounds(fields, extent.items), item, extent)
 
 
 def _item(choices: Choices, item: Maker, extent: Extent) -> Any:
     return item(choices, {}, extent)
 
 
-def _array(con: Con) -> Maker:
-    item = maker(con.subcon)
-    count = _count(con.count)
-
-    def make_array(choices: Choices, fields: Fields, extent: Extent) -> list[Any]:
-        known = count(fields)
-        least, most = extent.items if known is None else (known, known)
-        return choices.many(_item, least, most, item, extent)
-
-    return make_array
-
-
 def _number_array(con: Con) -> Maker:
     """As parsing gives them: numpy arrays of the file's byte order, bit by bit."""
-    plain = maker(con.subcon)
     number = con.dtype
     if number.kind == "f":
         size, mantissa, _ = _float_form(con.subcon.subcon)
+        bounds = _bounds(con.subcon.count)
         as_bits = np.dtype(f"u{size}").newbyteorder(number.byteorder)
 
         def make_floats(choices: Choices, fields: Fields, extent: Extent) -> Any:
-            bits = choices.many(_float_bits, *extent.items, size, mantissa)
+            bits = choices.many(_float_bits, *bounds(fields, extent.items), size, mantissa)
             return np.array(bits, as_bits).view(number)
 
         return make_floats
+
+    plain = maker(con.subcon)
 
     def make_numbers(choices: Choices, fields: Fields, extent: Extent) -> Any:
         items = plain(choices, fields, extent)
@@ -197,6 +194,13 @@ def _recursive(con: Con) -> Maker:
 
 
 def _struct(con: Con) -> Maker:
+    make_struct = struct_maker(con)
+    return lambda choices, fields, extent: make_struct(choices, {}, extent)
+
+
+@cache
+def struct_maker(con: Con) -> Maker:
+    """The function that makes a Struct from those of its fields that are chosen already."""
     scope = [inner for field in children(con) for inner in same_struct(field)]
     switches = {field_of(inner.keyfunc): inner for inner in scope if class_word(type(inner)) == "switch"}
     counts = {field_of(getattr(inner, name, None)) for inner in scope for name in ("count", "length")}
@@ -223,12 +227,15 @@ def _field(field: Con, switches: Mapping[str | None, Con], counts: Set[str | Non
 
 
 def _key(switch: Con) -> Maker:
-    """The keys of a Switch; where no more levels are wanted, those whose cases do not recurse."""
-    keys = tuple(switch.cases)
-    flat = tuple(
-        key for key, case in switch.cases.items() if all(class_word(type(con)) != "recursive" for con in every(case))
-    )
-    return lambda choices, fields, extent: choices.one_of(keys if extent.levels > 0 else flat)
+    """The keys of a Switch: one out of three of a case that recurses, unless no more levels are wanted."""
+    flat = tuple(key for key, case in switch.cases.items() if not _recurses(case))
+    deep = tuple(key for key in switch.cases if key not in flat)
+    weighted = flat + deep * (len(flat) // 2)
+    return lambda choices, fields, extent: choices.one_of(weighted if extent.levels > 0 else flat)
+
+
+def _recurses(con: Con) -> bool:
+    return any(class_word(type(inner)) == "recursive" for inner in every(con))
 
 
 MAKERS: dict[str, Callable[[Con], Maker]] = {
