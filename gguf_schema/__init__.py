@@ -10,7 +10,7 @@ Start here:
 The map of the house, from the ground up; a module imports only from lower floors:
 
     errors enums limits signatures terminal version   pure data
-    walk/ sources targets divergences               construct's class zoo; where bytes come from and go; what readers do
+    walk/ sources targets progress divergences reader_limits   construct's class zoo; bytes in and out; other readers
     constructs/                                     our construct subclasses, which know no GGUF
     blocks keys/                                    tensor types, one Struct a block; the standard metadata keys
     layout                                          alignment, sizes, offsets

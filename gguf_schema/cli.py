@@ -81,6 +81,7 @@ def explain(args: argparse.Namespace) -> str | tuple[str, int]:
 
 def check(args: argparse.Namespace) -> tuple[str, int]:
     """Say whether files will load, here or in a named reader, and where they are wrong."""
+    from .progress import progress
     from .validate import PROFILES, report
     from .validate import check as checked
 
@@ -94,9 +95,10 @@ def check(args: argparse.Namespace) -> tuple[str, int]:
     judged, is_unreadable = [], False
     for name in _files(args.files):
         try:
-            found = checked(_standard_input() if name == "-" else name)
-        except OSError as error:
-            _say(name, error.strerror or str(error))
+            with progress(name) as show:
+                found = checked(_standard_input() if name == "-" else name, args.data, show)
+        except (GGUFError, OSError) as error:
+            _say(name, _reason(error))
             is_unreadable = True
             continue
         judged.append(report.Judged(name, found))
@@ -176,6 +178,10 @@ def _standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
+def _reason(error: GGUFError | OSError) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
 def _say(file: str | None, message: str) -> None:
     """Say something of a file on stderr."""
     name = "the demo model" if file is None else file
@@ -191,12 +197,12 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-def _offset(text: str) -> int:
+def byte_offset(text: str) -> int:
     """A number of bytes, in decimal or with 0x in hexadecimal."""
     return int(text, 0)
 
 
-def _depth(text: str) -> int:
+def levels(text: str) -> int:
     """A number of levels."""
     number = int(text)
     if number < 1:
@@ -230,12 +236,12 @@ def _parser() -> argparse.ArgumentParser:
 
     added = command(map, "map", "a GGUF file; '-' is standard input; without one, a built-in demo model", "?")
     added.add_argument("--json", action="store_true", help="as one JSON document: a record for each leaf")
-    added.add_argument("--depth", type=_depth, metavar="N", help="levels of the tree that are shown")
+    added.add_argument("--depth", type=levels, metavar="N", help="levels of the tree that are shown")
     added.add_argument("--hex", action="store_true", help="show the first bytes of each field")
     added.add_argument("--all", action="store_true", help="divide long arrays, too")
     one = added.add_mutually_exclusive_group()
     one.add_argument(
-        "--at", type=_offset, metavar="OFFSET", help="only the fields that this byte belongs to; 0x… is hex"
+        "--at", type=byte_offset, metavar="OFFSET", help="only the fields that this byte belongs to; 0x… is hex"
     )
     one.add_argument(
         "--where", metavar="PATH", help="only the field at this path, or of this key or tensor, and what is inside it"
@@ -252,6 +258,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     added.add_argument("--profile", metavar="P", default="default", choices=PROFILE_NAMES, help=PROFILE_HELP)
     added.add_argument("--strict", action="store_true", help="the same as --profile strict")
+    added.add_argument(
+        "--data", action="store_true", help="read the tensor data, too: NaN, infinities, impossible scales"
+    )
     added.add_argument("--fail-on", choices=("error", "warning"), default="error", help="what makes the exit status 1")
     added.add_argument("--json", action="store_true", help="as one JSON document")
     added.add_argument("--explain", metavar="CODE", help="say what a rule is about")
@@ -284,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except (GGUFError, OSError) as error:
-        _say(args.file, error.strerror if isinstance(error, OSError) and error.strerror else str(error))
+        _say(args.file, _reason(error))
         return UNREADABLE
     except MemoryError:
         _say(args.file, "there is not enough memory")

@@ -16,7 +16,7 @@ from .layout import align_up, known_sizes, n_elements, sizes, type_name
 from .limits import MAX_NESTING
 from .policy import Parsed, errors
 from .schema import sniff
-from .sources import Reader, Source, source_of
+from .sources import MemorySource, Reader, Source, source_of
 from .values import MetadataKV, plain_pairs
 from .walk import Enter, Node, trace
 
@@ -318,7 +318,7 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> 
         CheckError: It has a fault for which it is refused.
         OSError: The path cannot be read.
     """
-    opened = source_of(source, refuse_early)
+    opened = source_of(source, _refuse_early)
     try:
         with no_collection():
             return Model(opened, check, max_nesting)
@@ -327,6 +327,24 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> 
         raise
 
 
-def refuse_early(start: bytes) -> None:
+def any_source(source: Any) -> Source:
+    """The Source of what may be no GGUF file: of a stream of another kind, perhaps an endless one, only the start.
+
+    Raises:
+        OSError: The path cannot be read.
+    """
+    starts: list[bytes] = []
+
+    def keep(start: bytes) -> None:
+        starts.append(start)
+        _refuse_early(start)
+
+    try:
+        return source_of(source, keep)
+    except GGUFError:
+        return MemorySource(starts[-1])
+
+
+def _refuse_early(start: bytes) -> None:
     """Refuse a stream that must be read whole by its first bytes, before the rest is read."""
     sniff(io.BytesIO(start))

@@ -1,11 +1,30 @@
-"""Where GGUF_SCHEMA_ALL_TESTS is set, a test skipped for want of a package that pip can install is a failure."""
+"""Fixtures that tests of several modules share, and what counts as a failure.
+
+Where GGUF_SCHEMA_ALL_TESTS is set, a test skipped for want of a package that pip can install is one.
+"""
 
 import os
 
 import pytest
 
+from gguf_schema.sources import FileSource
+
 WANT = "could not import"
 wanting: list[str] = []
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """What is read of files from now on: (position, bytes read), as it happens."""
+    original, noted = FileSource.read_at, []
+
+    def noting(self, position, size):
+        data = original(self, position, size)
+        noted.append((position, len(data)))
+        return data
+
+    monkeypatch.setattr(FileSource, "read_at", noting)
+    return noted
 
 
 def _note(report):

@@ -1,18 +1,25 @@
 """How other programs read GGUF: llama.cpp's loader (through ggml-python's library) and gguf-py's GGUFReader.
 
 Both give the same `Seen`. Nothing here uses the package, so that it can be compared with the package.
-The loader may abort the process where a file is bad: give it good ones only. Without the peer the calling test skips.
+The loader may abort the process where a file is bad: `llama_cpp_verdicts` bears that, `read_with_llama_cpp` does not.
+Without the peer the calling test skips.
 """
 
 import contextlib
 import ctypes
+import json
+import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+
+PROJECT = Path(__file__).parents[1]
 
 STRING, ARRAY = 8, 9
 NUMBERS = {0: "u1", 1: "i1", 2: "u2", 3: "i2", 4: "u4", 5: "i4", 6: "f4", 7: "?", 10: "u8", 11: "i8", 12: "f8"}
@@ -169,6 +176,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "gguf_get_tensor_size": (_S, _P, _I),
     "ggml_get_tensor": (ctypes.POINTER(Tensor), _P, _N),
     "ggml_get_data": (_P, ctypes.POINTER(Tensor)),
+    "ggml_validate_row_data": (ctypes.c_bool, ctypes.c_int, _P, _S),
     "ggml_nbytes": (_S, ctypes.POINTER(Tensor)),
     "ggml_blck_size": (_I, ctypes.c_int),
     "ggml_type_size": (_S, ctypes.c_int),
@@ -210,6 +218,35 @@ def read_with_llama_cpp(data: bytes) -> Seen:
     finally:
         c.gguf_free(gguf)
         c.ggml_free(context)
+
+
+def llama_cpp_verdicts(paths: Iterable[Path], with_data: bool = False) -> dict[Path, str]:
+    """What llama.cpp's loader does with each file, metadata only or data too: reads, or refuses.
+
+    To abort the process is to refuse, too. One process loads the library, and a fork of it reads each file.
+    """
+    ggml()
+    asked = json.dumps([list(map(str, paths)), with_data])
+    command = [sys.executable, "-c", "from tests.peers import answer_verdicts; answer_verdicts()"]
+    run = subprocess.run(command, cwd=PROJECT, input=asked, capture_output=True, encoding="utf-8", timeout=120)
+    assert run.returncode == 0, run.stderr
+    return {Path(path): verdict for path, verdict in json.loads(run.stdout).items()}
+
+
+def answer_verdicts() -> None:
+    """The process of `llama_cpp_verdicts`: its question on stdin, its answer on stdout."""
+    paths, with_data = json.load(sys.stdin)
+    os.environ["GGML_NO_BACKTRACE"] = "1"
+    c = ggml()
+    verdicts = {}
+    for path in paths:
+        child = os.fork()
+        if child == 0:
+            params = Params(not with_data, ctypes.pointer(ctypes.c_void_p()))
+            os._exit(not c.gguf_init_from_file(path.encode(), params))
+        _, status = os.waitpid(child, 0)
+        verdicts[path] = "refuses" if status else "reads"
+    print(json.dumps(verdicts))
 
 
 def _numbers_at(address: int | None, type: int, count: int) -> list[Any]:

@@ -15,6 +15,8 @@ from gguf_schema.demo import demo_model
 from gguf_schema.enums import LlamaFileType, TokenType
 from gguf_schema.export import EXPORTS
 
+from .shared import corpus_files, needs_corpus
+
 ORDER = {"little": "<", "big": ">"}[sys.byteorder]
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 COMPILERS = [
@@ -106,6 +108,17 @@ def test_reads_the_start_of_a_file(compiler, tmp_path):
         (tmp_path / "file").write_bytes(demo_model())
         found = [demo.version, demo.tensor_count, demo.metadata_kv_count, len(demo.metadata_kv[0].key)]
         assert output(program, tmp_path / "file") == list(map(str, found))
+
+
+@needs_corpus
+@pytest.mark.skipif(ORDER == ">", reason="the corpus is little-endian")
+def test_reads_the_start_of_real_files(tmp_path):
+    program = compiled(COMPILERS[0], READER, tmp_path)
+    for path in corpus_files("*.gguf"):
+        with gs.open(path) as model:
+            key = model.metadata.pairs[0].key
+            found = [model.version, len(model.tensors), len(model.metadata.pairs), len(key.encode())]
+        assert output(program, path) == list(map(str, found))
 
 
 @each_compiler

@@ -2,6 +2,7 @@
 
 import importlib.util
 from enum import IntEnum
+from types import SimpleNamespace
 
 import pytest
 
@@ -360,6 +361,17 @@ def test_a_change_of_ours_is_found(change, row, monkeypatch, capsys):
     assert row in [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
+def test_a_key_that_nobody_has_is_found(monkeypatch, capsys):
+    """In every family of keys, whatever is known of the others in it."""
+    pytest.importorskip("gguf")
+    invented = {f"{key.template.rpartition('.')[0]}.bogus_thing" for key in facts.KEYS}
+    assert "{arch}.bogus_thing" in invented
+    monkeypatch.setattr(facts, "KEYS", [*facts.KEYS, *(SimpleNamespace(template=key) for key in invented)])
+    assert drift.main([]) == 1
+    found = [line.split() for line in capsys.readouterr().out.splitlines() if line.endswith("NEW")]
+    assert {words[1] for words in found} == invented
+
+
 def known(**columns):
     return [drift.Known(**{"source": "gguf.h", "theirs": ".*", "ours": ".*", "reason": "of old", **columns})]
 
@@ -415,6 +427,26 @@ def test_a_file_that_cannot_be_read(path, text, tmp_path, capsys):
     write(tmp_path, path, text)
     assert drift.main([str(tmp_path)]) == 2
     assert path in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("gguf.h", "#define GGUF_VERSION A\n#define A (A+A+A+A+A+A+A+A+A+A+A+A)\n"),
+        ("gguf.h", f"#define GGUF_VERSION {'-' * 3000}1\n"),
+        ("gguf.h", f"#define GGUF_VERSION {'1+' * 5000}1\n"),
+        ("gguf.h", f"#define A x{' ' * 100_000}y\n"),
+        ("ggml-common.h", "typedef struct { int a; " * 30_000),
+        ("constants.py", f"x = {'-' * 50_000}1\n"),
+        ("constants.py", f"x = {'1+' * 50_000}1\n"),
+        ("ggml.h", " " * ((1 << 20) + 1)),
+    ],
+)
+def test_hostile_files(path, text, tmp_path, capsys):
+    """They end, in a message that names the file or in differences; never in a traceback."""
+    (tmp_path / path).write_text(text, "utf-8")
+    assert drift.main([str(tmp_path)]) in (1, 2)
+    assert path in "".join(capsys.readouterr())
 
 
 def test_text_of_others_is_escaped(tmp_path, agreed, capsys):

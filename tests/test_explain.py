@@ -15,6 +15,7 @@ from gguf_schema.explain import explain
 from gguf_schema.explain.causes import COUNTS
 from gguf_schema.explain.text import explanation_text
 from gguf_schema.tables.example import example_file
+from gguf_schema.validate import check
 
 from .shared import cases, corpus_files, needs_corpus
 
@@ -147,20 +148,24 @@ def test_no_cause_is_made_up():
     assert (str(empty.error), empty.causes) == ("magic at byte 0: expected b'GGUF', found b'': an empty file", [])
 
 
+class Zeros(io.RawIOBase):
+    """An endless stream, of which nobody may read a megabyte."""
+
+    served = 0
+
+    def readable(self):
+        return True
+
+    def read(self, size=-1):
+        assert size >= 0
+        self.served += size
+        assert self.served < 1 << 20
+        return bytes(size)
+
+
 def test_an_endless_stream_is_not_read_to_its_end():
-    class Zeros(io.RawIOBase):
-        served = 0
-
-        def readable(self):
-            return True
-
-        def read(self, size=-1):
-            assert size >= 0
-            self.served += size
-            assert self.served < 1 << 20
-            return bytes(size)
-
     explained = explain(Zeros())
+    assert [fault.code for fault in check(Zeros())] == ["not-gguf"]
     assert "a file of zeros" in str(explained.error)
     assert "a file of zeros" in explanation_text(explained)
 

@@ -10,7 +10,7 @@ import gguf_schema
 PACKAGE = Path(gguf_schema.__file__).parent
 FLOORS = [
     {"errors", "enums", "limits", "signatures", "terminal", "version"},
-    {"walk", "sources", "targets", "divergences"},
+    {"walk", "sources", "targets", "progress", "divergences", "reader_limits"},
     {"constructs"},
     {"blocks", "keys"},
     {"layout"},

@@ -124,9 +124,9 @@ def parsed(data):
     from gguf_schema.policy import Parsed
 
     model = gs.open(data, check=False)
-    infos = model._head.tensor_infos
+    infos = model.head.tensor_infos
     places = model.alignment, model.infos_end, model.data_offset, model.size
-    return Parsed(model._head.metadata_kv, infos, known_sizes(infos), *places)
+    return Parsed(model.head.metadata_kv, infos, known_sizes(infos), *places)
 
 
 def test_messages_stay_short():

@@ -199,6 +199,18 @@ def test_gguf_py_writes_these_types(caplog):
         assert all(takes(key, type) for type in types), (template, types)
 
 
+@pytest.mark.parametrize(("prefix", "attribute"), [("base_model", "base_models"), ("dataset", "datasets")])
+def test_gguf_py_numbers_from_0(prefix, attribute):
+    """As the documentation of the count says."""
+    gguf = peers.gguf_py()
+    writer = gguf.GGUFWriter(None, "llama")
+    gguf.Metadata(name="of all", **{attribute: [{"name": "first"}, {"name": "second"}]}).set_gguf_meta_model(writer)
+    written = {key: value.value for key, value in writer.kv_data[0].items() if f".{prefix}." in key}
+    start = f"general.{prefix}"
+    assert written == {f"{start}.count": 2, f"{start}.0.name": "first", f"{start}.1.name": "second"}
+    assert "`{id}` numbers them from 0" in BY_TEMPLATE[f"{start}.count"].docs
+
+
 # Files.
 
 

@@ -44,16 +44,16 @@ def test_the_error_that_is_shown():
 def test_commands_that_are_named_exist(tmp_path, capsys):
     path = tmp_path / "model.gguf"
     path.write_bytes(demo_model())
-    named = re.findall(r"^- `gguf-schema (\w+) \[?FILE\]?`(.*?)(?=^- |\n\n)", TEXT, re.MULTILINE | re.DOTALL)
-    assert [command for command, _ in named] == ["info", "dump", "map", "explain"]
-    values = {"N": "1", "OFFSET": "4", "PATH": "version", "OUT": "-"}
+    named = re.findall(r"^- `gguf-schema (\w+) \[?FILE…?\]?`(.*?)(?=^- |\n\n)", TEXT, re.MULTILINE | re.DOTALL)
+    assert [command for command, _ in named] == ["info", "dump", "map", "explain", "check"]
+    values = {"N": "1", "OFFSET": "4", "PATH": "version", "OUT": "-", "P": "all", "CODE": "key-twice"}
     for command, text in named:
         assert main([command, str(path)]) == 0
         assert capsys.readouterr().out
-        options = re.findall(r"`(--[a-z-]+)(?: ([A-Z]+))?`", text)
+        options = re.findall(r"`(--[a-z-]+)(?: ([A-Za-z]+))?`", text)
         assert bool(options) == (command != "explain")
         for option, value in options:
-            assert main([command, option, *([values[value]] if value else []), str(path)]) == 0
+            assert main([command, option, *([values.get(value, value)] if value else []), str(path)]) == 0
             assert capsys.readouterr().out
 
 

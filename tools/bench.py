@@ -4,6 +4,7 @@
     python tools/bench.py                    all tables, on files that it makes
     python tools/bench.py open strings       some tables (see --help)
     python tools/bench.py --rounds 15 open FILE...
+    python tools/bench.py --megabytes 1024 data
 
 In each round every contender runs once, in turn, in the same process; a figure is the median over the rounds of each
 round's ratio, with the lowest and the highest beside it. Every run also uses what it claims to have read, so that being
@@ -13,6 +14,7 @@ lazy hides no work. gguf-py and the plain schema take seconds: they run in fewer
 import argparse
 import contextlib
 import io
+import mmap
 import os
 import statistics
 import subprocess
@@ -28,8 +30,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import gguf_schema as gs
 from gguf_schema import annotate
 from gguf_schema.constructs import Strings
+from gguf_schema.validate import check
+from gguf_schema.validate.weights import CHUNK
 from tools.benchmarks.contenders import gguf_py, gguf_py_writer, llama_cpp, open_ours, open_plain
-from tools.benchmarks.files import lying_files, number_file, pair_file, string_file, tensor_file
+from tools.benchmarks.files import lying_files, number_file, pair_file, string_file, tensor_file, weight_file
 from tools.benchmarks.floors import floor_records, floor_text
 from tools.benchmarks.measure import SLOW_ROUNDS, Run, compare, seconds
 
@@ -247,7 +251,21 @@ def table_growth(files: list[Path], folder: Path, rounds: int) -> None:
             print(f"  {count:>10,} {kind:8} {each}", flush=True)
 
 
-TABLES = {
+def table_data(files: list[Path], folder: Path, rounds: int, megabytes: int = 256) -> None:
+    """All rules and those on weights, beside reading the file into memory that begins with a page."""
+    for path in files or [weight_file(folder / "weights.gguf", megabytes << 20)]:
+        memory = mmap.mmap(-1, CHUNK)
+
+        def read(path: Path = path, memory: mmap.mmap = memory) -> None:
+            with path.open("rb", buffering=0) as file:
+                while file.readinto(memory):
+                    pass
+
+        title = f"check {path.name} ({path.stat().st_size / 1e6:.1f} MB) with its data"
+        compare(title, partial(check, path, data=True), rounds, **{f"readinto, {CHUNK >> 10} KiB each": read})
+
+
+TABLES: dict[str, Callable[..., None]] = {
     "open": table_open,
     "strings": table_strings,
     "map": table_map,
@@ -259,6 +277,7 @@ TABLES = {
     "import": table_import,
     "hostile": table_hostile,
     "growth": table_growth,
+    "data": table_data,
 }
 
 
@@ -267,12 +286,14 @@ def main() -> int:
     cli = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     cli.add_argument("--rounds", type=int, default=9, help="rounds of each comparison (default 9)")
     cli.add_argument("names", nargs="*", metavar="TABLE|FILE", help=f"{', '.join(TABLES)}; or GGUF files for them")
+    cli.add_argument("--megabytes", type=int, default=256, help="size of the file that data makes (default 256)")
     args = cli.parse_intermixed_args()
-    names = [name for name in args.names if name in TABLES]
-    files = [Path(name) for name in args.names if name not in TABLES]
+    tables: dict[str, Callable[..., None]] = {**TABLES, "data": partial(table_data, megabytes=args.megabytes)}
+    names = [name for name in args.names if name in tables]
+    files = [Path(name) for name in args.names if name not in tables]
     with tempfile.TemporaryDirectory() as folder:
-        for name in names or TABLES:
-            TABLES[name](files, Path(folder), args.rounds)
+        for name in names or tables:
+            tables[name](files, Path(folder), args.rounds)
     return 0
 
 

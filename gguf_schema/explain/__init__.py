@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from ..annotate import Entry, mapped, short
 from ..errors import GGUFError
-from ..file import Model, refuse_early
+from ..file import Model, any_source
 from ..limits import MAX_NESTING
 from ..schema import GGUFStructs, sniff, structs
-from ..sources import Reader, Source, source_of
-from ..validate import Fault, faults
+from ..sources import Reader, Source
+from ..validate import WITHOUT_DATA, Fault, faults
 from ..validate.rule import WARNING
 from ..walk import kind, locate, trace
 from .causes import COUNTS, Failure, likely_causes, other_layout
@@ -54,14 +54,11 @@ def explain(source: Any) -> Explanation:
     Raises:
         OSError: The path cannot be read.
     """
-    try:
-        opened = source_of(source, refuse_early)
-    except GGUFError as refused:  # a stream, perhaps an endless one, of another kind
-        return Explanation(refused, [], [], 0, b"", "", [])
+    opened = any_source(source)
     try:
         layout, entries, error = _read(opened)
         if error is None:
-            odd = [fault for fault in faults(opened) if fault.severity == WARNING]
+            odd = [fault for fault in faults(opened, WITHOUT_DATA) if fault.severity == WARNING]
             errors = [GGUFError(fault.message, fault.path, fault.start) for fault in odd[:1]]
             causes = [cause for error in errors for cause in other_layout(Failure(opened, layout, error, []))]
             return Explanation(None, odd, entries, 0, b"", "", causes)

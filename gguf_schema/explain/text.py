@@ -44,8 +44,6 @@ def _line(entry: Entry) -> str:
 def _bytes(explained: Explanation) -> str:
     """The bytes around the fault, a bracket before the first byte of the field at fault."""
     assert explained.error is not None
-    if not explained.found and not explained.entries:
-        return ""
     fault = explained.error.offset or 0
     lines = []
     for start in range(explained.start, explained.start + len(explained.found), WIDTH):

@@ -69,7 +69,7 @@ def kaitai() -> str:
         "instances": body_instances(described["alignment"]),
         "types": {
             **{PREFIX + name: type for name, type in structs.items()},
-            **folds(described["alignment"]),
+            **folds(described["alignment"], types),
             "block": block(),
         },
     }
@@ -244,11 +244,12 @@ def tensor_instances(tensor_types: Description) -> Ksy:
     }
 
 
-def folds(alignment: Description) -> Ksy:
+def folds(alignment: Description, types: Description) -> Ksy:
     """The types that fold lists."""
     key = ", ".join(f"{byte:#x}" for byte in alignment["key"].encode())
-    is_number = f"pair.value_type == {ENUMS['GGUFValueType'][0]}::{alignment['value_type'].lower()}"
-    value = "pair.value.as<u4>"
+    type = alignment["value_type"].lower()
+    is_number = f"pair.value_type == {ENUMS['GGUFValueType'][0]}::{type}"
+    value = f"pair.value.as<{number(types[type])}>"
     return {
         "alignment_upto": {
             "doc": f"The alignment by the first pair whose key is {alignment['key']}, 0 while there was none."

@@ -46,7 +46,7 @@ SOURCE = (
 )
 
 BASE_MODELS = (
-    count("general.base_model.count", "Models that this one was tuned or merged from"),
+    count("general.base_model.count", "Models that this one was tuned or merged from; `{id}` numbers them from 0"),
     string("general.base_model.{id}.name", "Name of a parent model"),
     string("general.base_model.{id}.author", "Who made a parent model"),
     string("general.base_model.{id}.version", "Version of a parent model"),
@@ -59,7 +59,7 @@ BASE_MODELS = (
 )
 
 DATASETS = (
-    count("general.dataset.count", "Datasets that the model was trained on"),
+    count("general.dataset.count", "Datasets that the model was trained on; `{id}` numbers them from 0"),
     string("general.dataset.{id}.name", "Name of a dataset"),
     string("general.dataset.{id}.author", "Who made a dataset"),
     string("general.dataset.{id}.version", "Version of a dataset"),

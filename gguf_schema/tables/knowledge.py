@@ -4,8 +4,9 @@ from enum import IntEnum
 from itertools import groupby
 from operator import itemgetter
 
-from ..divergences import DIVERGENCES, LIMITS, Divergence
+from ..divergences import DIVERGENCES, Divergence
 from ..keys import FAMILIES, KEYS, Key
+from ..reader_limits import LIMITS
 from ..validate import PROFILES, RULES
 from .forms import Table, markdown
 

@@ -1,17 +1,20 @@
 """Every fault of a file, with path and bytes, and whether it will load: here, and in named readers.
 
-`profiles` has the rules and the judges, as data. `unreadable`, `header`, `metadata`, `infos`, `data`, `meaning` and
-`content` have the rules of each family, and the functions that look for what breaks them in a `subject`.
+`profiles` has the rules and the judges, as data. `unreadable`, `header`, `metadata`, `infos`, `data`, `meaning`,
+`content` and `weights` have the rules of each family, and the functions that look for what breaks them in a `subject`.
+Those of `weights` read all tensor data, and only if that is asked for.
 """
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..errors import Finding
-from ..sources import Source, source_of
+from ..file import any_source
+from ..sources import Source
+from . import weights
 from .profiles import BY_CODE, PROFILES, RULES, Profile
 from .rule import SEVERITIES, Rule
-from .subject import Subject
+from .subject import Progress, Subject
 
 ACCEPT, WARN, REJECT = "accept", "warn", "reject"
 
@@ -36,25 +39,32 @@ class Fault(NamedTuple):
     message: str
 
 
-def check(source: Any) -> list[Fault]:
+WITHOUT_DATA = tuple(rule for rule in RULES if rule not in weights.RULES)
+"""The rules that tensor data is not read for."""
+
+
+def check(source: Any, data: bool = False, progress: Progress = lambda done, size: None) -> list[Fault]:
     """Everything that there is to say of a file, in the order of severity and of the bytes.
 
     Args:
         source: A path, a bytes-like object, or a binary file object.
+        data: Read the tensor data, too, and look for numbers that are none. It is read in pieces, never mapped.
+        progress: Called while tensor data is read, with the byte that was reached and the bytes of the file.
 
     Raises:
+        GGUFError: The file shrinks while its data is read.
         OSError: The path cannot be read.
     """
-    opened = source_of(source, lambda start: None)
+    opened = any_source(source)
     try:
-        return faults(opened)
+        return faults(opened, RULES if data else WITHOUT_DATA, progress)
     finally:
         opened.close()
 
 
-def faults(source: Source, rules: tuple[Rule, ...] = RULES) -> list[Fault]:
+def faults(source: Source, rules: tuple[Rule, ...], progress: Progress = lambda done, size: None) -> list[Fault]:
     """What breaks these rules."""
-    subject = Subject(source)
+    subject = Subject(source, progress)
     known = {rule.code for rule in rules}
     found = [finding for finding in _findings(subject, rules) if finding.code in known]
     places = subject.places({finding.path for finding in found if finding.offset is None})

@@ -5,7 +5,7 @@ A reader either reads a file or refuses it. What each refuses was read from its 
 
 from typing import NamedTuple
 
-from . import content, data, header, infos, meaning, metadata, unreadable
+from . import content, data, header, infos, meaning, metadata, unreadable, weights
 from .rule import ERROR, WARNING, Rule
 
 RULES: tuple[Rule, ...] = (
@@ -16,6 +16,7 @@ RULES: tuple[Rule, ...] = (
     *data.RULES,
     *meaning.RULES,
     *content.RULES,
+    *weights.RULES,
 )
 BY_CODE = {rule.code: rule for rule in RULES}
 

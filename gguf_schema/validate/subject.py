@@ -1,9 +1,9 @@
 """What the rules look at: a file as far as it can be parsed, and where its fields stand."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..enums import GGUFValueType
 from ..errors import GGUFError
@@ -15,6 +15,9 @@ from ..policy import Parsed
 from ..schema import GGUFStructs, sniff
 from ..sources import Reader, Source
 from ..walk import Enter, Node, trace
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told, while tensor data is read, up to which byte of how many."""
 
 ITEM = re.compile(r"(metadata_kv|tensor_infos)\[(\d+)\]")
 
@@ -33,10 +36,12 @@ class Subject:
             they were read, by their path.
         metadata_kv: The pairs that were read, in the wire form.
         tensor_infos: The infos that were read.
+        progress: Told how far tensor data is read.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, progress: Progress = lambda done, size: None) -> None:
         self.source = source
+        self.progress = progress
         self.name, self.size = source.name, source.size
         self.failure: GGUFError | None = None
         self.layout: GGUFStructs | None = None

@@ -3,10 +3,12 @@
 import os
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import gguf_schema as gs
+from gguf_schema.blocks import blocks
 from gguf_schema.layout import align_up
 
 T = gs.GGUFValueType
@@ -54,6 +56,27 @@ def string_file(path: Path, strings: int) -> Path:
 def number_file(path: Path, numbers: int) -> Path:
     """A file with an INT32 array of so many numbers."""
     gs.write(path, {"general.architecture": "llama", "x.numbers": np.arange(numbers, dtype=np.int32)})
+    return path
+
+
+def weight_file(path: Path, size: int) -> Path:
+    """A file of about so many bytes, a third each in tensors of Q4_K, Q8_0 and F16, with finite floats."""
+    random = np.random.default_rng(0)
+    infos: list[dict[str, Any]] = []
+    pieces: list[bytes] = []
+    for number, type in enumerate((Q.Q4_K, Q.Q8_0, Q.F16)):
+        struct = blocks("<")[type]
+        piece = np.frombuffer(random.bytes(struct.type_size << 12), struct.dtype()).copy()
+        for field in [piece] if struct.is_plain else [piece[name] for name in struct.dtype().names or ()]:
+            if field.dtype.kind == "f":
+                field[...] = random.standard_normal(field.shape)
+        count = size // 3 // piece.nbytes
+        infos.append({"name": f"blk.{number}", "dimensions": [struct.block_size << 12, count], "type": type})
+        pieces += [piece.tobytes()] * count
+    kv = [{"key": "general.architecture", "value_type": T.STRING, "value": "llama"}]
+    with path.open("wb") as file:
+        gs.GGUF.build_stream({"metadata_kv": kv, "tensor_infos": infos}, file)
+        file.writelines(pieces)
     return path
 
 

@@ -20,7 +20,7 @@ TYPES = {
 """C's types → numpy's names of them."""
 
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S.*)$", re.MULTILINE)
 _STRUCT = re.compile(r"\btypedef\s+struct\s*\w*\s*\{")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _FIELD = re.compile(r"(\w+) (\w+)(?: \[ ([^\[\]]+) \])?")
@@ -32,7 +32,7 @@ class Header:
 
     def __init__(self, text: str) -> None:
         self.text = _COMMENT.sub(lambda found: found[1] or " ", text)
-        self.macros = dict(_MACRO.findall(self.text))
+        self.macros = {name: text.rstrip() for name, text in _MACRO.findall(self.text)}
 
     def constants(self, names: Iterable[str]) -> Facts:
         """The values of those of the macros that there are: integers, strings, or the text of what else it is."""

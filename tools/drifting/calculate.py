@@ -15,6 +15,8 @@ OPERATORS: dict[type[ast.AST], Callable[..., int]] = {
 }
 DEEPEST = 10
 """Macros within macros."""
+LONGEST = 1000
+"""Characters of an expression."""
 
 
 def calculated(node: ast.expr, names: Mapping[str, int]) -> int:
@@ -42,7 +44,9 @@ def c_integer(text: str, macros: Mapping[str, str], names: Mapping[str, int] | N
     """
     for _ in range(DEEPEST):
         text = re.sub(r"[A-Za-z_]\w*", lambda word: macros.get(word[0], word[0]), text)
+        if len(text) > LONGEST:
+            break
     try:
-        return calculated(ast.parse(text.strip(), mode="eval").body, names or {})
-    except SyntaxError as error:
-        raise ValueError(f"no integer: {text}") from error
+        return calculated(ast.parse(text.strip()[:LONGEST], mode="eval").body, names or {})
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"no integer: {text[:LONGEST]}") from error

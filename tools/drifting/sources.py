@@ -102,6 +102,10 @@ FILES = {
 }
 
 
+LARGEST = 1 << 20
+"""Bytes of a file that is read; the largest that is meant has a quarter of it."""
+
+
 def tree(root: Path) -> Iterator[Source]:
     """The files of these names below a folder.
 
@@ -109,11 +113,13 @@ def tree(root: Path) -> Iterator[Source]:
         ValueError: One of them cannot be read.
     """
     for name, (read, families) in FILES.items():
-        for path in sorted(root.rglob(name)):
+        for path in sorted(path for path in root.rglob(name) if path.is_file()):
             try:
+                if path.stat().st_size > LARGEST:
+                    raise ValueError(f"more than {LARGEST} bytes")
                 facts = read(path.read_text("utf-8"))
-            except (SyntaxError, ValueError, ArithmeticError) as error:
-                raise ValueError(f"{path}: {error}") from error
+            except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
+                raise ValueError(f"{path}: {error or type(error).__name__}") from error
             yield Source(path.relative_to(root).as_posix(), families, facts)
 
 
