@@ -25,10 +25,11 @@ else the format can hold and a validator warns of. `layout.metadata_kv.build(pai
 """
 
 import random
-import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
+
+import numpy as np
 
 from .blocks import block
 from .enums import ArrayType, GGUFValueType, ValueType
@@ -129,9 +130,8 @@ def _lists(make: Callable[..., Made], least: int, most: int, arguments: tuple[An
 @kept
 def _float_bits(size: int, mantissa: int) -> SearchStrategy[int]:
     """Numbers that people like to read, and all that are none."""
-    letter = {2: "e", 4: "f", 8: "d"}[size]
     width: Any = 8 * size
-    numbers = st.floats(width=width).map(lambda number: int.from_bytes(struct.pack(f"<{letter}", number), "little"))
+    numbers = st.floats(width=width).map(lambda number: int(np.array(number, f"f{size}").view(f"u{size}")))
     signs, payloads = st.integers(0, 1), st.integers(0, (1 << mantissa) - 1)
     exponent = (1 << (width - 1)) - (1 << mantissa)
     special = st.builds(lambda sign, payload: sign << (width - 1) | exponent | payload, signs, payloads)
@@ -189,7 +189,7 @@ def metadata_pairs(
     layout: GGUFStructs | None = None,
     *,
     keys: SearchStrategy[str] | None = None,
-    types: Sequence[GGUFValueType] = tuple(GGUFValueType),
+    types: Sequence[GGUFValueType] | None = None,
     values: SearchStrategy[Any] | None = None,
     architecture: str = "llama",
     extent: Extent = USUAL,
@@ -198,18 +198,28 @@ def metadata_pairs(
 
     Args:
         layout: As of `values`.
-        keys: Their keys. Without them, standard keys with values of their types, and made-up ones; and odd ones where
-            `extent` allows it.
-        types: Types of the values, for `keys`.
-        values: Values of these types.
+        keys: Their keys. Without them, standard keys with values of their types, and made-up ones.
+        types: Types of their values; with them, but without `keys`, all keys are made up.
+        values: Values of all these types.
         architecture: The architecture of standard keys.
-        extent: As of `values`.
+        extent: As of `values`; keys may be odd, too.
+
+    Raises:
+        ValueError: Values are given, but not their types.
     """
+    if values is not None and types is None:
+        raise ValueError("values are given, but not their types")
 
     def pair(choices: Drawn) -> Any:
-        if keys is None:
+        if keys is None and types is None:
             return whole.pair(choices, _usual(layout), extent, architecture)
-        given = {"key": choices.draw(keys), "value_type": choices.one_of(types)}
+        given: dict[str, Any] = {}
+        if keys is not None:
+            given["key"] = choices.draw(keys)
+        elif extent.valid:
+            given["key"] = whole.own_key(choices, architecture)
+        if types is not None:
+            given["value_type"] = choices.one_of(types)
         if values is not None:
             given["value"] = choices.draw(values)
         return make(_usual(layout).metadata_kv, choices, extent, given)

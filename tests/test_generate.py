@@ -56,7 +56,14 @@ def test_every_file_is_valid_and_comes_back():
 
 @pytest.mark.parametrize(
     ("arguments", "sha256"),
-    [],
+    [
+        ((0,), "ac0a64ebb06b28f4d2b54ff80bfa16798fa803ee21d17bd276e15544439aeb2d"),
+        ((1,), "ca768e43cd5d3a5804bf0fcd3791c8822eaaa11adcea0c73b72efde43c497360"),
+        ((2026, "<", 3), "b24ab27355bf0e5397dde27d3e9a5d3be5bf28010d4f02ef45ff7641808e94fa"),
+        ((2026, ">", 2), "0c53c7f7140efb414181d32a4afd0cd45f51939aa6634e135fb2239838fe3cc9"),
+        ((7, "<", 1), "c7882d66a8a85508e6fd6669ba44a3ee0d5703d5e01fa31a705ea12e94a22ec9"),
+        ((18446744073709551615,), "2fafa46e51fc39fc950381dfc65def4ccbcc0e34a95490df418eec3899b8986a"),
+    ],
 )
 def test_a_seed_gives_the_same_bytes_everywhere(arguments, sha256):
     """Whoever changes what is generated changes these, too, and says so in the changelog."""

@@ -128,9 +128,19 @@ def test_elements_are_arguments(array):
     assert gs.structs().array.parse(gs.structs().array.build(array)).array.tolist() == array["array"]
 
 
-def test_elements_need_their_type():
+def test_elements_and_values_need_their_type():
     with pytest.raises(ValueError, match="type"):
         strategies.arrays(elements=st.integers(0, 1))
+    with pytest.raises(ValueError, match="types"):
+        strategies.metadata_pairs(keys=st.just("a.b"), values=st.integers(0, 1))
+
+
+@few
+@given(strategies.metadata_pairs(types=[T.BOOL, T.INT8]), strategies.metadata_pairs(keys=st.just("a.b")))
+def test_keys_and_types_are_arguments(typed, named):
+    assert typed["value_type"] in (T.BOOL, T.INT8)
+    assert "." in typed["key"]
+    assert named["key"] == "a.b"
 
 
 @few

@@ -14,7 +14,8 @@ def valid_file(seed: int, order: str | None = None, version: int | None = None) 
     """A file that `open` takes, and of which `validate` says nothing worse than a note.
 
     Args:
-        seed: Determines the file: the same bytes on every machine, and with every Python, of one version of the package.
+        seed: Determines the file: the same bytes on every machine and with every Python; another version of the package
+            may make others.
         order: Byte order, "<" or ">"; without it, either.
         version: 1, 2 or 3; without it, 2 or 3. Version 1 has a warning of its own, for being that.
 

@@ -21,7 +21,8 @@ class Extent(NamedTuple):
         items: The fewest and the most elements of an array.
         letters: The fewest and the most characters of a text, or bytes of other bytes.
         levels: The most levels of arrays.
-        valid: Only UTF-8, and BOOL bytes of 0 and 1; else whatever parsing keeps.
+        valid: Only what no rule warns of, as far as one value tells: text is UTF-8, BOOL bytes are 0 and 1; else
+            whatever parsing keeps.
     """
 
     items: tuple[int, int] = (0, 4)
@@ -36,7 +37,6 @@ Fields = Mapping[str, Any]
 """The fields of the Struct around a value, as far as they are chosen."""
 
 Maker = Callable[[Choices, Fields, Extent], Any]
-
 
 LEFT_OUT = object()
 """Stands for a value that is computed on build."""
