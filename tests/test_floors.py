@@ -18,7 +18,7 @@ FLOORS = [
     {"values", "policy", "description"},
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export", "generate"},
-    {"summary", "demo", "page", "validate", "mutate"},
+    {"summary", "demo", "page", "validate", "mutate", "strategies"},
     {"tables", "explain", "suite"},
     {"cli"},
     {"__main__", "__init__"},

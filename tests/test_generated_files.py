@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gguf_schema as gs
-from gguf_schema import ArrayType
+from gguf_schema import ArrayType, strategies
 from gguf_schema import GGMLQuantizationType as Q
 from gguf_schema import GGUFValueType as T
 from gguf_schema.constructs import Array, Integer, Rebuild, Strings, Struct, bulk, field, scan
+from gguf_schema.generate import Extent
 
 settings.register_profile("generated", deadline=None, max_examples=200)
 thorough = settings(settings.get_profile("generated"))
@@ -243,9 +244,8 @@ def complete(obj):
 
 # Strategies.
 
-texts = st.binary(max_size=12).map(lambda raw: raw.decode("utf-8", "surrogateescape")) | st.text(
-    st.characters(exclude_categories=["Cs"]), max_size=6
-)
+ODD = Extent(items=(0, 6), letters=(0, 12), levels=4, valid=False)
+texts = strategies.values(T.STRING, extent=ODD)
 
 
 def floats(letter: str):
@@ -265,86 +265,48 @@ def floats(letter: str):
 def numbers(value_type: T):
     """Values of one number type, as parsing gives them."""
     letter = LETTERS[value_type]
-    if value_type is T.BOOL:
-        return st.integers(0, 255).map(lambda byte: bool(byte) if byte < 2 else byte)
-    if letter in "fd":
-        return floats(letter)
-    bits = 8 * struct.calcsize("<" + letter)
-    low = -(2 ** (bits - 1)) if letter.islower() else 0
-    return st.integers(low, low + 2**bits - 1)
+    return floats(letter) if letter in "fd" else strategies.values(value_type, extent=ODD)
 
 
-@st.composite
-def number_arrays(draw, value_type: T, order: str):
-    """A numpy array, as parsing gives it; floats by their bits, NaNs often."""
-    letter = LETTERS[value_type]
-    if letter in "fd":
-        items = draw(st.lists(floats(letter), max_size=6))
-        raw = b"".join(encode(value_type, item, order, 3) for item in items)
-    elif value_type is T.BOOL:
-        raw = draw(st.lists(st.sampled_from([0, 1]), max_size=8).map(bytes) | st.binary(max_size=8))
-    else:
-        size = struct.calcsize("<" + letter)
-        raw = draw(st.binary(max_size=6 * size).map(lambda raw: raw[: len(raw) // size * size]))
-    array = np.frombuffer(raw, order + letter)
-    return array.view(np.bool_) if value_type is T.BOOL and set(raw) <= {0, 1} else array
-
-
-@st.composite
-def arrays(draw, order: str, depth: int):
-    """The value of an ARRAY, nested at most `depth` levels; inner arrays may be of any types."""
-    leaves = [value_type for value_type in T if value_type is not T.ARRAY]
-    value_type = draw(st.sampled_from([*leaves, *[T.ARRAY] * len(leaves)] if depth > 1 else leaves))
-    if value_type is T.ARRAY:
-        items = draw(st.lists(arrays(order, depth - 1), max_size=3))
-    elif value_type is T.STRING:
-        items = draw(st.lists(texts, max_size=5))
-    else:
-        items = draw(number_arrays(value_type, order))
-    return {"type": value_type, "array": items}
+def number_arrays(value_type: T, order: str):
+    """A numpy array, as parsing gives it."""
+    return strategies.arrays(value_type, gs.structs(order), extent=ODD).map(lambda array: array["array"])
 
 
 @st.composite
 def pairs(draw, order: str, keys=texts):
-    """A metadata pair."""
-    value_type = draw(st.sampled_from([*T, T.ARRAY, T.STRING]))
-    if value_type is T.ARRAY:
-        value = draw(arrays(order, depth=4))
-    else:
-        value = draw(texts if value_type is T.STRING else numbers(value_type))
-    return {"key": draw(keys), "value_type": value_type, "value": value}
+    """A metadata pair; floats are made here, so that the package may be wrong about their bits."""
+    types = [*T, T.ARRAY, T.STRING]
+    pair = draw(strategies.metadata_pairs(gs.structs(order), keys=keys, types=types, extent=ODD))
+    if pair["value_type"] in (T.FLOAT32, T.FLOAT64):
+        pair["value"] = draw(numbers(pair["value_type"]))
+    return pair
 
 
 ALIGNMENTS = [2**n for n in range(13)] + [24, 40, 48, 56, 72, 96, 136, 1000, 4088]
 
 
 @st.composite
-def infos(draw, name=texts):
-    """A tensor info without an offset."""
-    type = draw(st.sampled_from(list(BLOCKS)))
-    block_size = BLOCKS[type][0]
-    rest = draw(st.lists(st.integers(0, 3), max_size=3))
-    first = [block_size * draw(st.integers(0, 2))]
-    dimensions = [] if block_size == 1 and draw(st.integers(0, 3)) == 0 else first + rest
-    return {"name": draw(name), "dimensions": dimensions, "type": type}
-
-
-@st.composite
 def files(draw, canonical=False, layouts=tuple(LAYOUTS)):
     """The wire form of a file; canonical: one that `write` would write, and that `open` accepts."""
     order, version = draw(st.sampled_from(layouts))
-    keys = texts.filter(bool) if canonical else texts
-    metadata_kv = draw(st.lists(pairs(order, keys), max_size=5, unique_by=(lambda p: p["key"]) if canonical else None))
-    alignment = draw(st.just(32) | st.sampled_from(ALIGNMENTS))
-    if alignment != 32 or draw(st.booleans()):
-        pair = {"key": "general.alignment", "value_type": T.UINT32, "value": alignment}
-        metadata_kv.insert(draw(st.integers(0, len(metadata_kv))), pair)
-    elif not canonical and draw(st.integers(0, 3)) == 0:
-        metadata_kv.append({"key": "general.alignment", "value_type": T.UINT64, "value": 64})
+    made = draw(
+        strategies.wire_files(
+            gs.structs(order, version),
+            pairs=pairs(order, texts.filter(bool) if canonical else texts),
+            infos=strategies.tensor_infos(extent=ODD),
+            alignments=ALIGNMENTS,
+            metadata=(0, 5),
+            tensors=(0, 6),
+            extent=ODD._replace(valid=canonical),
+        )
+    )
+    metadata_kv, tensor_infos = made["metadata_kv"], made["tensor_infos"]
+    alignment = next((p["value"] for p in metadata_kv if p["key"] == "general.alignment"), 32)
+    if alignment == 32 and not canonical and draw(st.integers(0, 3)) == 0:
+        metadata_kv.insert(0, {"key": "general.alignment", "value_type": T.UINT64, "value": 64})
         metadata_kv.append({"key": "general.alignment", "value_type": T.UINT32, "value": 64})
 
-    by_name = (lambda info: info["name"]) if canonical else None
-    tensor_infos = draw(st.lists(infos(), max_size=6, unique_by=by_name))
     end = 0
     spans = []
     for info in tensor_infos:

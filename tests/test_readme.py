@@ -19,12 +19,14 @@ def test_examples_run_in_order(tmp_path, monkeypatch, capsys):
     for name in "model.gguf", "llama.gguf":
         Path(name).write_bytes(demo_model())
     names = {}
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 8
     for block in BLOCKS:
         source = re.sub(r'(?<!\.)open\("new.gguf", "rb"\).read\(\)', 'Path("new.gguf").read_bytes()', block)
         exec(compile(source, str(README), "exec"), names | {"Path": Path}, names)
     assert "general.architecture llama [64]" in capsys.readouterr().out
     assert Path("copy.gguf").read_bytes() == Path("new.gguf").read_bytes()
+    for test in "test_a_reader", "test_with_parts_of_your_own":
+        names[test]()
     with gs.open("changed.gguf") as model:
         assert model.metadata["llama.context_length"] == 4096
         assert model.metadata.type("llama.context_length") is gs.GGUFValueType.UINT32

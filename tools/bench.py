@@ -26,10 +26,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hypothesis import Phase, given, settings
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gguf_schema as gs
-from gguf_schema import annotate, mutate
+from gguf_schema import annotate, mutate, strategies
 from gguf_schema.constructs import Strings
 from gguf_schema.generate import valid_file
 from gguf_schema.validate import check
@@ -282,6 +284,33 @@ def table_mutants(files: list[Path], folder: Path, rounds: int) -> None:
         print(f"  {what:18} {made / len(bases):7.0f} of each   median {statistics.median(rates):10,.0f}")
 
 
+def table_generate(files: list[Path], folder: Path, rounds: int) -> None:
+    """Valid files by seed, a thousand a run, beside parsing them; and those that hypothesis makes."""
+    made = [valid_file(seed) for seed in range(1000)]
+
+    def generate() -> None:
+        for seed in range(len(made)):
+            valid_file(seed)
+
+    def parse() -> None:
+        for data in made:
+            gs.GGUF.parse(data)
+
+    drawn: list[int] = []
+
+    @settings(max_examples=500, deadline=None, database=None, phases=[Phase.generate])
+    @given(strategies.files())
+    def draw(data: bytes) -> None:
+        drawn.append(len(data))
+
+    fastest = min(seconds(generate) for _ in range(rounds))
+    sizes = f"{statistics.mean(map(len, made)):.0f} bytes each, median {statistics.median(map(len, made)):.0f}"
+    print(f"\nvalid files by seed: {len(made) / fastest:,.0f} a second at best, {sizes}")
+    took = seconds(draw)
+    print(f"files by hypothesis: {len(drawn) / took:,.0f} a second, {statistics.mean(drawn):.0f} bytes each")
+    compare(f"make {len(made):,} valid files", generate, rounds, **{"parse them": parse})
+
+
 TABLES: dict[str, Callable[..., None]] = {
     "open": table_open,
     "strings": table_strings,
@@ -296,6 +325,7 @@ TABLES: dict[str, Callable[..., None]] = {
     "growth": table_growth,
     "data": table_data,
     "mutants": table_mutants,
+    "generate": table_generate,
 }
 
 

@@ -4,7 +4,7 @@ import random
 import string
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -34,8 +34,8 @@ class Choices(Protocol):
     def float_bits(self, size: int, mantissa: int) -> int:
         """The bits of an IEEE 754 number of `size` bytes with a mantissa of so many bits; NaNs of any payload."""
 
-    def many(self, make: Callable[["Choices"], T], least: int, most: int) -> list[T]:
-        """From `least` to `most` things, each made with a source of choices."""
+    def many(self, make: Callable[..., T], least: int, most: int, *arguments: Any) -> list[T]:
+        """From `least` to `most` things, each made by a function of a source of choices and these arguments."""
 
 
 class Seeded:
@@ -88,9 +88,9 @@ class Seeded:
         fraction = self.one_of((0, 0, 1, half, full, self.getrandbits(mantissa)))
         return self.getrandbits(1) << (8 * size - 1) | exponent << mantissa | fraction
 
-    def many(self, make: Callable[[Choices], T], least: int, most: int) -> list[T]:
+    def many(self, make: Callable[..., T], least: int, most: int, *arguments: Any) -> list[T]:
         """From `least` to `most` things."""
-        return [make(self) for _ in range(self.integer(least, most))]
+        return [make(self, *arguments) for _ in range(self.integer(least, most))]
 
 
 @cache

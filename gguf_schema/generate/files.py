@@ -2,25 +2,35 @@
 
 Keys and names are unique and well formed, `general.architecture` is there, standard keys have their types, alignments
 are powers of two, rows are whole blocks, the data has the size that the infos declare.
+
+A pair or a tensor takes about five choices, texts one each: hypothesis deletes no more of them at once when it shrinks.
 """
 
+import io
 import string
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from .. import keys
 from ..blocks import block_sizes
 from ..enums import ArrayType
 from ..enums import GGUFValueType as T
-from ..layout import align_up, alignment_of, known_sizes, place
-from ..schema import GGUFStructs
+from ..layout import align_up, alignment_of, known_sizes
+from ..schema import ORDERS, VERSIONS, GGUFStructs
 from .choices import Choices
 from .making import Extent, make
 
-Make = Callable[[Choices], Any]
+LAYOUTS = tuple((order, version) for version in reversed(VERSIONS) for order in ORDERS)
+CURRENT = tuple(layout for layout in LAYOUTS if layout[1] != 1)
+"""Version 1 is warned of: few readers take it."""
+
+Make = tuple[Any, ...]
+"""A function of a source of choices, and its other arguments."""
 
 LETTERS = string.ascii_lowercase
 REST = LETTERS + string.digits + "_"
+NAMES = REST + string.ascii_uppercase + "/.- é☃🦙"
+"""What names are made of: characters of one to four bytes."""
 
 VALID = Extent(levels=1)
 """Arrays of arrays are warned of: llama.cpp does not read them."""
@@ -31,6 +41,14 @@ ALIGNMENTS = tuple(1 << bit for bit in range(3, 13))
 MOST_BYTES = 512
 """The size that a tensor is kept to, unless a single block is larger."""
 
+MOST_DIMENSIONS = 4
+
+COUNTS = (1, 2, 1, 3, 2, 4, 1, 5, 3, 1, 2, 0)
+"""Blocks of a row, and the other dimensions: the small ones more often, none rarely."""
+
+TYPES = tuple(block_sizes())
+"""The tensor types whose blocks are known."""
+
 MEANT = {*keys.FAMILIES["tokenizer"], *keys.FAMILIES["files"], keys.ARCHITECTURE, keys.ALIGNMENT, keys.BLOCK_COUNT}
 """Keys whose values must agree with each other or with the tensors."""
 
@@ -40,27 +58,36 @@ STANDARD = tuple(key for key in keys.KEYS if key not in MEANT and "{" not in key
 
 def word(choices: Choices) -> str:
     """A segment of a key."""
-    return choices.one_of(LETTERS) + choices.text(REST, 0, 7)
+    return segment(choices.text(REST, 1, 8))
 
 
-def dotted(choices: Choices) -> str:
-    """Segments with dots between them: what keys look like, and most names."""
-    return ".".join(choices.many(word, 2, 4))
+def segment(text: str) -> str:
+    """The text, or if it begins with no letter, the text with one before it."""
+    return text if text[0] in LETTERS else f"x{text}"
+
+
+def own_key(choices: Choices, architecture: str) -> str:
+    """A key that is no standard one: segments with dots between them."""
+    segments = [segment(text) for text in choices.text(REST + ".", 1, 24).split(".") if text]
+    while len(segments) < 2:
+        segments.insert(0, "x")
+    key = ".".join(segments)
+    while keys.find(key, architecture):
+        key = f"x.{key}"
+    return key
 
 
 def name(choices: Choices) -> str:
     """A tensor's name: at most 63 bytes, none of them NUL."""
-    if choices.one_of((True, True, True, False)):
-        return dotted(choices)
-    return choices.text(None, 1, 15).replace("\0", "_")
+    return choices.text(NAMES, 1, 15)
 
 
 def pair(choices: Choices, layout: GGUFStructs, extent: Extent, architecture: str) -> Any:
-    """A metadata pair, of a standard key or of another; None where the other turns out to be standard."""
+    """A metadata pair: of a standard key, which has a value of its type, or of a key that nobody knows."""
+    if not extent.valid:
+        return make(layout.metadata_kv, choices, extent)
     if choices.one_of((True, False)):
-        key = dotted(choices)
-        is_free = keys.find(key, architecture) is None
-        return make(layout.metadata_kv, choices, extent, {"key": key}) if is_free else None
+        return make(layout.metadata_kv, choices, extent, {"key": own_key(choices, architecture)})
     standard = choices.one_of(STANDARD)
     given: dict[str, Any] = {"key": standard.of(architecture)}
     if isinstance(standard.type, ArrayType):
@@ -71,20 +98,25 @@ def pair(choices: Choices, layout: GGUFStructs, extent: Extent, architecture: st
     return make(layout.metadata_kv, choices, extent, given)
 
 
-def info(choices: Choices, layout: GGUFStructs, extent: Extent) -> Any:
-    """A tensor info whose rows are whole blocks, and whose offset is computed."""
-    type = choices.one_of(tuple(block_sizes()))
+def info(choices: Choices, layout: GGUFStructs, extent: Extent, types: Sequence[int] = TYPES) -> Any:
+    """A tensor info of one of these types, whose rows are whole blocks, and whose offset is computed."""
+    type = choices.one_of(types)
+    given = {"type": type, "dimensions": dimensions(choices, extent, type), "offset": None}
+    if extent.valid:
+        given["name"] = name(choices)
+    return make(layout.tensor_info, choices, extent, given)
+
+
+def dimensions(choices: Choices, extent: Extent, type: int) -> list[int]:
+    """Dimensions of a small tensor, now and then without elements; if it need not be valid, perhaps none."""
     block_size, type_size = block_sizes()[type]
     blocks = max(1, MOST_BYTES // type_size)
-    dimensions = []
-    for _ in range(choices.integer(1, 4)):
-        dimensions.append(choices.integer(1, min(blocks, 4)))
-        blocks //= dimensions[-1]
-    dimensions[0] *= block_size
-    if choices.integer(0, 15) == 15:
-        dimensions[-1] = 0
-    given = {"name": name(choices), "dimensions": dimensions, "type": type, "offset": None}
-    return make(layout.tensor_info, choices, extent, given)
+    may_be_one_number = block_size == 1 and not extent.valid
+    found = []
+    for _ in range(choices.integer(0 if may_be_one_number else 1, MOST_DIMENSIONS)):
+        found.append(min(choices.one_of(COUNTS), blocks))
+        blocks //= max(1, found[-1])
+    return [found[0] * block_size, *found[1:]] if found else []
 
 
 def file(
@@ -93,47 +125,47 @@ def file(
     extent: Extent = VALID,
     make_pair: Make | None = None,
     make_info: Make | None = None,
-    alignments: tuple[int, ...] = ALIGNMENTS,
-    pairs: int = 8,
-    tensors: int = 4,
+    alignments: Sequence[int] = ALIGNMENTS,
+    pairs: tuple[int, int] = (0, 8),
+    tensors: tuple[int, int] = (0, 4),
 ) -> dict[str, Any]:
-    """A valid file in the wire form.
+    """A file in the wire form.
+
+    Unless it must be valid, keys and names may stand twice, there may be bytes after the end, and values are odd.
 
     Args:
         choices: What makes the choices.
         layout: Byte order and version.
-        extent: How large the values are.
+        extent: How large the values are, and whether the file is valid.
         make_pair: Makes a pair in place of `pair`.
         make_info: Makes an info in place of `info`.
         alignments: Those that a file may have, beside the default.
-        pairs: The most pairs, without `general.architecture` and `general.alignment`.
-        tensors: The most tensors.
+        pairs: The fewest and the most pairs, without `general.architecture` and `general.alignment`.
+        tensors: The fewest and the most tensors.
     """
     architecture = word(choices)
-    make_pair = make_pair or (lambda inner: pair(inner, layout, extent, architecture))
-    make_info = make_info or (lambda inner: info(inner, layout, extent))
-    metadata_kv = _unique(choices.many(make_pair, 0, pairs), "key")
-    tensor_infos = _unique(choices.many(make_info, 0, tensors), "name")
+    pair_maker, *pair_arguments = make_pair or (pair, layout, extent, architecture)
+    info_maker, *info_arguments = make_info or (info, layout, extent)
+    metadata_kv = choices.many(pair_maker, *pairs, *pair_arguments)
+    tensor_infos = choices.many(info_maker, *tensors, *info_arguments)
+    if extent.valid:
+        metadata_kv, tensor_infos = _unique(metadata_kv, "key"), _unique(tensor_infos, "name")
     if alignments and choices.integer(0, 1):
         _put(metadata_kv, choices, layout, extent, keys.ALIGNMENT, choices.one_of(alignments))
-    if metadata_kv:
+    if metadata_kv and extent.valid:
         _put(metadata_kv, choices, layout, extent, keys.ARCHITECTURE, architecture)
-    given = {
-        "metadata_kv": metadata_kv,
-        "tensor_infos": tensor_infos,
-        "tensor_data": data(choices, tensor_infos, alignment_of(metadata_kv)),
-        "tail": b"",
-    }
+    tensor_data = data(choices, tensor_infos, alignment_of(metadata_kv))
+    given = {"metadata_kv": metadata_kv, "tensor_infos": tensor_infos, "tensor_data": tensor_data}
+    if extent.valid:
+        given["tail"] = b""
     return {"order": layout.order, **make(layout.gguf, choices, extent, given)}
 
 
 def data(choices: Choices, tensor_infos: list[dict[str, Any]], alignment: int) -> bytes:
     """The bytes of all tensors, with zeros up to the alignment after each."""
     sizes = [size or 0 for size in known_sizes(tensor_infos)]
-    found = bytearray()
-    for size, offset in zip(sizes, place(sizes, alignment), strict=True):
-        found += bytes(offset - len(found)) + choices.octets(size)
-    return bytes(found) + bytes(align_up(len(found), alignment) - len(found))
+    drawn = io.BytesIO(choices.octets(sum(sizes)))
+    return b"".join(drawn.read(size).ljust(align_up(size, alignment), b"\0") for size in sizes)
 
 
 def _put(
@@ -148,4 +180,4 @@ def _put(
 
 def _unique(made: list[Any], field: str) -> list[dict[str, Any]]:
     """Those with a name that none before them has."""
-    return list({one[field]: one for one in reversed(made) if one is not None}.values())[::-1]
+    return list({one[field]: one for one in reversed(made)}.values())[::-1]

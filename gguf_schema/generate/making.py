@@ -18,26 +18,28 @@ class Extent(NamedTuple):
     """How large and how odd the values are.
 
     Attributes:
-        items: The most elements of an array.
-        letters: The most characters of a text, and bytes of other bytes.
+        items: The fewest and the most elements of an array.
+        letters: The fewest and the most characters of a text, or bytes of other bytes.
         levels: The most levels of arrays.
-        valid: Only UTF-8, and BOOL bytes of 0 and 1; else whatever parsing keeps.
+        valid: Only what no rule warns of, as far as one value tells: text is UTF-8, BOOL bytes are 0 and 1; else
+            whatever parsing keeps.
     """
 
-    items: int = 4
-    letters: int = 12
+    items: tuple[int, int] = (0, 4)
+    letters: tuple[int, int] = (0, 12)
     levels: int = 3
     valid: bool = True
 
+
+Bounds = tuple[int, int]
 
 Fields = Mapping[str, Any]
 """The fields of the Struct around a value, as far as they are chosen."""
 
 Maker = Callable[[Choices, Fields, Extent], Any]
 
-
-class LeftOut:
-    """Stands for a value that is computed on build."""
+LEFT_OUT = object()
+"""Stands for a value that is computed on build."""
 
 
 def make(con: Con, choices: Choices, extent: Extent, given: Fields | None = None) -> Any:
@@ -49,7 +51,7 @@ def make(con: Con, choices: Choices, extent: Extent, given: Fields | None = None
         extent: How large and how odd the value is.
         given: Of a Struct the fields that are chosen already.
     """
-    return maker(con)(choices, given or {}, extent)
+    return maker(con)(choices, {}, extent) if given is None else struct_maker(con)(choices, given, extent)
 
 
 @cache
@@ -85,6 +87,10 @@ def _float_form(con: Con) -> tuple[int, int, Any]:
     return number.itemsize, np.finfo(number).nmant, "big" if number == number.newbyteorder(">") else "little"
 
 
+def _float_bits(choices: Choices, size: int, mantissa: int) -> int:
+    return choices.float_bits(size, mantissa)
+
+
 def _bool(con: Con) -> Maker:
     any_byte = maker(con.subcon)
 
@@ -103,21 +109,19 @@ def _enum(con: Con) -> Maker:
 def _string(con: Con) -> Maker:
     def make_string(choices: Choices, fields: Fields, extent: Extent) -> str:
         if extent.valid or choices.one_of((True, False)):
-            return choices.text(None, 0, extent.letters)
-        return str(choices.octets(choices.integer(0, extent.letters)), "utf-8", "surrogateescape")
+            return choices.text(None, *extent.letters)
+        return str(choices.octets(choices.integer(*extent.letters)), "utf-8", "surrogateescape")
 
     return make_string
 
 
 def _bytes(con: Con) -> Maker:
-    size = _count(con.length)
-    return lambda choices, fields, extent: choices.octets(
-        choices.integer(0, extent.letters) if (known := size(fields)) is None else known
-    )
+    bounds = _bounds(con.length)
+    return lambda choices, fields, extent: choices.octets(choices.integer(*bounds(fields, extent.letters)))
 
 
 def _greedy_bytes(con: Con) -> Maker:
-    return lambda choices, fields, extent: choices.octets(choices.integer(0, extent.letters))
+    return lambda choices, fields, extent: choices.octets(choices.integer(*extent.letters))
 
 
 def _const(con: Con) -> Maker:
@@ -132,40 +136,41 @@ def _default(con: Con) -> Maker:
 
 
 def _left_out(con: Con) -> Maker:
-    return lambda choices, fields, extent: LeftOut
+    return lambda choices, fields, extent: LEFT_OUT
 
 
-def _count(expression: Any) -> Callable[[Fields], int | None]:
-    """How many an Array or Bytes has, told by the fields before; None where it tells how many there are."""
+def _bounds(expression: Any) -> Callable[[Fields, Bounds], Bounds]:
+    """How many an Array or Bytes has: those that a number or a field before says; else any number within bounds."""
     name = field_of(expression)
-    return lambda fields: expression if name is None else fields.get(name)
+    if name is None:
+        return lambda fields, usual: (expression, expression)
+    return lambda fields, usual: (fields[name], fields[name]) if name in fields else usual
 
 
 def _array(con: Con) -> Maker:
-    item = maker(con.subcon)
-    count = _count(con.count)
+    item, bounds = maker(con.subcon), _bounds(con.count)
+    return lambda choices, fields, extent: choices.many(_item, *bounds(fields, extent.items), item, extent)
 
-    def make_array(choices: Choices, fields: Fields, extent: Extent) -> list[Any]:
-        known = count(fields)
-        least, most = (0, extent.items) if known is None else (known, known)
-        return choices.many(lambda inner: item(inner, {}, extent), least, most)
 
-    return make_array
+def _item(choices: Choices, item: Maker, extent: Extent) -> Any:
+    return item(choices, {}, extent)
 
 
 def _number_array(con: Con) -> Maker:
     """As parsing gives them: numpy arrays of the file's byte order, bit by bit."""
-    plain = maker(con.subcon)
     number = con.dtype
     if number.kind == "f":
         size, mantissa, _ = _float_form(con.subcon.subcon)
+        bounds = _bounds(con.subcon.count)
         as_bits = np.dtype(f"u{size}").newbyteorder(number.byteorder)
 
         def make_floats(choices: Choices, fields: Fields, extent: Extent) -> Any:
-            bits = choices.many(lambda inner: inner.float_bits(size, mantissa), 0, extent.items)
+            bits = choices.many(_float_bits, *bounds(fields, extent.items), size, mantissa)
             return np.array(bits, as_bits).view(number)
 
         return make_floats
+
+    plain = maker(con.subcon)
 
     def make_numbers(choices: Choices, fields: Fields, extent: Extent) -> Any:
         items = plain(choices, fields, extent)
@@ -183,12 +188,19 @@ def _switch(con: Con) -> Maker:
 
 def _recursive(con: Con) -> Maker:
     def make_inner(choices: Choices, fields: Fields, extent: Extent) -> Any:
-        return maker(con.subcon)(choices, {}, extent._replace(levels=extent.levels - 1))
+        return maker(con.subcon)(choices, fields, extent._replace(levels=extent.levels - 1))
 
     return make_inner
 
 
 def _struct(con: Con) -> Maker:
+    make_struct = struct_maker(con)
+    return lambda choices, fields, extent: make_struct(choices, {}, extent)
+
+
+@cache
+def struct_maker(con: Con) -> Maker:
+    """The function that makes a Struct from those of its fields that are chosen already."""
     scope = [inner for field in children(con) for inner in same_struct(field)]
     switches = {field_of(inner.keyfunc): inner for inner in scope if class_word(type(inner)) == "switch"}
     counts = {field_of(getattr(inner, name, None)) for inner in scope for name in ("count", "length")}
@@ -198,7 +210,7 @@ def _struct(con: Con) -> Maker:
         fields: dict[str, Any] = {}
         for name, make_field in plan:
             value = given[name] if name in given else make_field(choices, fields, extent)
-            if value is not LeftOut:
+            if value is not LEFT_OUT:
                 fields[name] = value
         return fields
 
@@ -210,17 +222,20 @@ def _field(field: Con, switches: Mapping[str | None, Con], counts: Set[str | Non
     if field.name in switches:
         return _key(switches[field.name])
     if field.name in counts and entry_of(field, MAKERS)[1] is not _left_out:
-        return lambda choices, fields, extent: choices.integer(0, extent.items)
+        return lambda choices, fields, extent: choices.integer(*extent.items)
     return maker(field)
 
 
 def _key(switch: Con) -> Maker:
-    """The keys of a Switch; where no more levels are wanted, those whose cases do not recurse."""
-    keys = tuple(switch.cases)
-    flat = tuple(
-        key for key, case in switch.cases.items() if all(class_word(type(con)) != "recursive" for con in every(case))
-    )
-    return lambda choices, fields, extent: choices.one_of(keys if extent.levels else flat)
+    """The keys of a Switch: one out of three of a case that recurses, unless no more levels are wanted."""
+    flat = tuple(key for key, case in switch.cases.items() if not _recurses(case))
+    deep = tuple(key for key in switch.cases if key not in flat)
+    weighted = flat + deep * (len(flat) // 2)
+    return lambda choices, fields, extent: choices.one_of(weighted if extent.levels > 0 else flat)
+
+
+def _recurses(con: Con) -> bool:
+    return any(class_word(type(inner)) == "recursive" for inner in every(con))
 
 
 MAKERS: dict[str, Callable[[Con], Maker]] = {
