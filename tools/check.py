@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 COVERING = [
     f"tests/test_{name}.py"
     for name in (
-        *("bulk_is_plain", "description", "explain", "hostile", "lossless", "map"),
+        *("bulk_is_plain", "description", "explain", "generate", "hostile", "lossless", "map"),
         *("schema_is_data", "sources", "writing"),
     )
 ]
