@@ -10,7 +10,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO, NoReturn
 
 from .errors import GGUFError
@@ -20,6 +20,9 @@ from .version import __version__
 
 UNREADABLE = 2
 PROFILE_NAMES = ("default", "strict", "spec", "llama.cpp", "llama.cpp-data", "gguf-py", "gguf-py-head", "all")
+FAIL_ON_HELP = (
+    "let the exit status be 1 also for this, whatever the verdict (default: only for a file that is rejected)"
+)
 PROFILE_HELP = f"for whom: {', '.join(PROFILE_NAMES)}"
 
 
@@ -88,20 +91,25 @@ def check(args: argparse.Namespace) -> tuple[str, int]:
     if args.explain is not None:
         text = report.explained(args.explain)
         if text is None:
-            raise GGUFError(f"there is no rule {args.explain!r}")
+            raise GGUFError(f"there is no rule {args.explain!r}; `gguf-schema tables rules` lists them")
         return text, 0
     names = list(PROFILES) if args.profile == "all" else ["strict" if args.strict else args.profile]
     profiles = [PROFILES[name] for name in names]
     judged, is_unreadable = [], False
-    for name in _files(args.files):
-        try:
-            with progress(name) as show:
-                found = checked(_standard_input() if name == "-" else name, args.data, show)
-        except (GGUFError, OSError) as error:
-            _say(name, _reason(error))
+    for given in args.files:
+        files = _files(given)
+        if not files:
+            _say(given, "there is no model in this folder")
             is_unreadable = True
-            continue
-        judged.append(report.Judged(name, found))
+        for name in files:
+            try:
+                with progress(name) as show:
+                    found = checked(_standard_input() if name == "-" else name, args.data, show)
+            except (GGUFError, OSError) as error:
+                _say(name, _reason(error))
+                is_unreadable = True
+                continue
+            judged.append(report.Judged(name, found))
     if args.json:
         text = report.as_json(judged, profiles)
     elif args.profile == "all":
@@ -110,18 +118,19 @@ def check(args: argparse.Namespace) -> tuple[str, int]:
         text = report.as_text(judged, profiles[0])
     if is_unreadable:
         return text, UNREADABLE
-    return text, int(report.is_refused(judged, profiles, args.fail_on == "warning"))
+    return text, int(report.is_refused(judged, profiles, args.fail_on))
 
 
-def _files(names: Sequence[str]) -> Iterator[str]:
-    """The files, and for each folder the models in it, in the order of their names."""
-    for name in names:
-        if not os.path.isdir(name):
-            yield name
-            continue
-        for folder, folders, files in os.walk(name):
-            folders.sort()
-            yield from (os.path.join(folder, file) for file in sorted(files) if file.endswith(".gguf"))
+def _files(name: str) -> list[str]:
+    """The file, or of a folder the models in it and below, in the order of their names."""
+    if not os.path.isdir(name):
+        return [name]
+    found = []
+    for folder, folders, files in os.walk(name):
+        folders.sort()
+        models = sorted(os.path.join(folder, file) for file in files if file.lower().endswith(".gguf"))
+        found += [model for model in models if os.path.isfile(model)]  # a pipe would wait for whoever writes
+    return found
 
 
 def tables(args: argparse.Namespace) -> str:
@@ -264,12 +273,13 @@ def _parser() -> argparse.ArgumentParser:
     added.add_argument(
         "files", metavar="FILE", nargs="*", help="GGUF files, or folders with some; '-' is standard input"
     )
-    added.add_argument("--profile", metavar="P", default="default", choices=PROFILE_NAMES, help=PROFILE_HELP)
-    added.add_argument("--strict", action="store_true", help="the same as --profile strict")
+    judge = added.add_mutually_exclusive_group()
+    judge.add_argument("--profile", metavar="P", default="default", choices=PROFILE_NAMES, help=PROFILE_HELP)
+    judge.add_argument("--strict", action="store_true", help="the same as --profile strict")
     added.add_argument(
         "--data", action="store_true", help="read the tensor data, too: NaN, infinities, impossible scales"
     )
-    added.add_argument("--fail-on", choices=("error", "warning"), default="error", help="what makes the exit status 1")
+    added.add_argument("--fail-on", choices=("error", "warning", "note"), default="error", help=FAIL_ON_HELP)
     added.add_argument("--json", action="store_true", help="as one JSON document")
     added.add_argument("--explain", metavar="CODE", help="say what a rule is about")
     added.set_defaults(function=check, file="check")

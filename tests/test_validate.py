@@ -1,6 +1,8 @@
 """What the validator says of labelled files, for each judge; where it says it; and that it cries no wolf."""
 
+import io
 import json
+import os
 
 import pytest
 
@@ -180,3 +182,86 @@ def test_hostile_text_is_escaped(tmp_path, capsys):
     for form in [], ["--json"], ["--profile", "all"]:
         main(["check", *form, str(path)])
         assert not set(capsys.readouterr().out) & {"\x1b", "\x07", "‮"}
+
+
+SEVERITIES_BY_POLICY = {
+    ("error", True): "not-gguf header-cut version-unknown count-range value-type-unknown element-type-unknown "
+    "element-type-unknown-empty number-cut last-number-missing string-cut last-string-cut array-cut last-array-cut "
+    "dimensions-cut",
+    (
+        "error",
+        False,
+    ): "nesting-depth nesting-python alignment-type alignment-value key-empty key-twice tensor-name-twice "
+    "dimensions-too-many dimension-range tensor-elements-range tensor-bytes-range tensor-type-range row-not-blocks "
+    "offset-unaligned offset-wraps offset-past-end data-start-missing data-missing",
+    (
+        "warning",
+        True,
+    ): "version-1 alignment-small key-utf8 key-nul key-characters key-segment-empty key-long string-utf8 "
+    "bool-byte architecture-missing architecture-characters name-utf8 name-nul name-nul-twice name-long "
+    "dimensions-many tensor-type-removed tensor-type-unknown tensors-overlap padding-nonzero key-type",
+    (
+        "warning",
+        False,
+    ): "alignment-multiple alignment-large key-no-dot key-segment-digit array-nested name-empty name-64 "
+    "dimensions-none offset-order offset-first offset-gap tail-nonzero block-count token-arrays-length token-twice "
+    "token-id-range shard-number shard-whole template-interpreter",
+}
+"""Severity, and whether the specification forbids it → codes: typed from what was decided, not from the rows."""
+
+
+def test_severities_are_those_that_were_decided():
+    """What is not decided is a note."""
+    for (severity, is_forbidden), codes in SEVERITIES_BY_POLICY.items():
+        found = {rule.code for rule in RULES if (rule.severity, rule.is_forbidden) == (severity, is_forbidden)}
+        assert found == set(codes.split())
+    decided = {code for codes in SEVERITIES_BY_POLICY.values() for code in codes.split()}
+    assert {rule.severity for rule in RULES if rule.code not in decided} == {"note"}
+
+
+@pytest.mark.parametrize(
+    ("template", "codes"),
+    [
+        ("{{ x.__class__ }}", ["template-interpreter"]),
+        ("{% set a = x['__globals__'] %}", ["template-interpreter"]),
+        (r"{{ x['\x5f\x5fclass\x5f\x5f'] }}", ["template-interpreter"]),
+        ("{{ x|attr('__cl' ~ 'ass__') }}", ["template-interpreter"]),
+        ("Write an __init__ method. {{ a__b__ }} {# __class__ #}", []),
+        ("{% generation %}{{ x }}{% endgeneration %}", []),
+        ("{{ m.content }", ["template-syntax"]),
+        ("{{ " + "9" * 5000 + " }}", ["template-syntax"]),
+        ("{{ " + "(" * 5000, ["template-syntax"]),
+        ("{{ x.__class__ }}" + " " * (1 << 16), []),
+    ],
+)
+def test_templates(template, codes):
+    """Looked at and parsed, never rendered; very long ones are left alone."""
+    pytest.importorskip("jinja2")
+    file = io.BytesIO()
+    gs.write(file, {"general.architecture": "llama", "tokenizer.chat_template": template})
+    assert [fault.code for fault in check(file.getvalue())] == codes
+
+
+def test_very_many_faults_are_counted():
+    file = io.BytesIO()
+    gs.write(file, {"general.architecture": "llama", **{f"a.K{index}": 1 for index in range(1500)}})
+    found = check(file.getvalue())
+    assert len(found) == 1000
+    assert found[-1].message.endswith("(and 500 more of this kind)")
+
+
+def test_a_cut_is_placed_in_the_field_that_is_cut():
+    """The count is right if the whole file could hold it: a download that ends within the ninth pair blames that."""
+    file = io.BytesIO()
+    gs.write(file, {f"a.k{index}": index for index in range(10)})
+    (fault,) = [fault for fault in check(file.getvalue()[:200]) if fault.severity == "error"]
+    assert (fault.path, fault.start) == ("metadata_kv[8].value", 200)
+
+
+def test_a_folder_without_models(tmp_path, capsys):
+    assert main(["check", str(tmp_path)]) == 2
+    assert "there is no model in this folder" in capsys.readouterr().err
+    os.mkfifo(tmp_path / "pipe.gguf")
+    assert main(["check", str(tmp_path)]) == 2
+    (tmp_path / "MODEL.GGUF").write_bytes(demo_model())
+    assert main(["check", str(tmp_path)]) == 0

@@ -20,6 +20,9 @@ from ..walk import Sink, Stream, field_of, minimum_size, new_context
 
 Context: TypeAlias = construct.Container
 
+IMPLAUSIBLE = 1 << 30
+"""Bytes or items that a length or a count in metadata never has."""
+
 
 class Guarded(construct.Construct):
     """Mixin: the funnel. Its `parse` and `build` let no exception but GGUFError out.
@@ -196,15 +199,22 @@ class Array(Guarded, construct.Array):
     def checked_count(self, stream: Stream, context: Context) -> int:
         """The count, after comparing the smallest size of that many items with the bytes left.
 
+        Records (Structs) are compared with the whole stream: if that could hold so many, the count may well be right,
+        and the fault is that of the field in which the stream ends.
+
         Raises:
             TruncatedError: They cannot be there; the fault of the field that holds the count.
         """
         count: int = evaluate(self.count, context)
         left = bytes_left(stream, context)
-        if count * self.item_minimum > left:
-            problem = f"{count} items of at least {self.item_minimum} bytes declared, {left} bytes left"
-            raise TruncatedError.of(count, problem, field_of(self.count))
+        room = context._params.get("stream_end", 0) - context._params.get("stream_start", 0)
+        if count * self.item_minimum > (max(room, left) if isinstance(self.subcon, construct.Struct) else left):
+            raise self._too_many(count, left)
         return count
+
+    def _too_many(self, count: int, left: int) -> TruncatedError:
+        problem = f"{count} items of at least {self.item_minimum} bytes declared, {left} bytes left"
+        return TruncatedError.of(count, problem, field_of(self.count))
 
     def _parse(self, stream: Stream, context: Context, path: str) -> construct.ListContainer:
         items = construct.ListContainer()
@@ -213,13 +223,23 @@ class Array(Guarded, construct.Array):
         return items
 
     def parse_item(self, index: int, stream: Stream, context: Context, path: str) -> Any:
-        """Parse the item with this index at the stream's position."""
+        """Parse the item with this index at the stream's position.
+
+        Raises:
+            TruncatedError: It, or the count: where the items that are still to come cannot be there, and this one
+                declares what is in no file.
+        """
         start = stream.tell()
         try:
             return self.subcon._parsereport(stream, context, path)
         except Exception as error:
-            offset = start - context._params.get("stream_start", 0)
-            raise _ours(error, ParseError).inside(f"[{index}]", offset) from error.__cause__
+            ours = _ours(error, ParseError)
+            if getattr(ours, "declared", 0) > IMPLAUSIBLE:
+                stream.seek(start)
+                left = bytes_left(stream, context)
+                if self.item_minimum > left:
+                    raise self._too_many(evaluate(self.count, context), left) from None
+            raise ours.inside(f"[{index}]", start - context._params.get("stream_start", 0)) from error.__cause__
 
     def _build(self, obj: Any, stream: Sink, context: Context, path: str) -> Any:
         count = evaluate(self.count, context)

@@ -12,7 +12,7 @@ from ..limits import DEFAULT_ALIGNMENT, MAX_NESTING
 from .base import Base, Edit, Field, Pair, growth, repaired, spliced
 from .change import Change, Operation
 from .numbers import aligned, retyped
-from .verdicts import ACCEPT, MILD, UNKNOWN, Verdict, both, placed, reject, shaped, warn
+from .verdicts import ACCEPT, MILD, UNKNOWN, Verdict, both, placed, reject, shaped, too_many, warn
 
 NEW_KEY, NEW_NAME = "mutate.new", "mutate.new.weight"
 PYTHON_LEVELS = 1200
@@ -59,8 +59,10 @@ def _lose_pair(base: Base, field: Field, draw: Seeded) -> Change:
     """A pair is not there, but counted."""
     verdict = UNKNOWN
     if not base.infos and len(base.data) == base.infos_end:
-        left = len(base.data) - base.by_path["metadata_kv_count"].end - (field.end - field.start)
-        verdict = reject("count-range" if len(base.pairs) * base.least_pair > left else "number-cut")
+        size = len(base.data) - (field.end - field.start)
+        least = len(base.pairs) * base.least_pair
+        is_short = least > size - base.by_path["metadata_kv_count"].end
+        verdict = too_many(least, size) if is_short else reject("number-cut")
     return Change(((field.start, field.end, b""),), verdict)
 
 
@@ -188,8 +190,9 @@ def _remove_info(base: Base, field: Field, draw: Seeded) -> Change:
 
 def _lose_info(base: Base, field: Field, draw: Seeded) -> Change:
     """An info is not there, but counted."""
-    left = len(base.data) - base.infos_start - (field.end - field.start)
-    verdict = reject("count-range") if len(base.infos) * base.least_info > left else UNKNOWN
+    size = len(base.data) - (field.end - field.start)
+    least = len(base.infos) * base.least_info
+    verdict = too_many(least, size) if least > size - base.infos_start else UNKNOWN
     return Change(((field.start, field.end, b""),), verdict)
 
 

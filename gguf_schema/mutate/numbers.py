@@ -22,6 +22,7 @@ from .verdicts import (
     reject,
     shaped,
     string_cut,
+    too_many,
     unknown_element,
     warn,
 )
@@ -43,7 +44,7 @@ def version(base: Base, field: Field, new: int) -> Verdict:
     for count, least in zip(counts, (base.least_pair, base.least_info), strict=True):
         read = reversed_bytes(count.value, count.end - count.start)
         if read * least > len(base.data) - counts[0].end:
-            return reject("count-range")
+            return too_many(read * least, len(base.data))
         if read:
             return UNKNOWN
     return ACCEPT
@@ -61,7 +62,7 @@ def count(base: Base, field: Field, new: int) -> Verdict:
 
 def _pair_count(base: Base, field: Field, new: int) -> Verdict:
     if new * base.least_pair > len(base.data) - field.end:
-        return reject("count-range")
+        return too_many(new * base.least_pair, len(base.data))
     if new < len(base.pairs):
         start = base.pairs[new].field.start
         return read_on(base, base.infos[0].field.place, start) if base.infos else ended(base, start)
@@ -72,7 +73,7 @@ def _pair_count(base: Base, field: Field, new: int) -> Verdict:
 
 def _info_count(base: Base, field: Field, new: int) -> Verdict:
     if new * base.least_info > len(base.data) - base.infos_start:
-        return reject("count-range")
+        return too_many(new * base.least_info, len(base.data))
     if new < len(base.infos):
         verdict = placed(base.data, base.infos[new].field.start, base.alignment, base.places[:new])
         return both(verdict, MILD if base.counts_layers else ACCEPT)

@@ -6,7 +6,7 @@ from functools import partial
 from ..generate import Seeded
 from .base import Base, Edit, Field, spliced
 from .change import Change, Operation, below
-from .verdicts import UNKNOWN, Verdict, placed, read_on, reject
+from .verdicts import UNKNOWN, Verdict, placed, read_on, reject, too_many
 
 MAGICS = {"lower": b"gguf", "reversed": b"FUGG", "older": b"ggjt", "zip": b"PK\x03\x04", "zero": bytes(4)}
 MOST_DRAWN = 16
@@ -28,9 +28,9 @@ def cut(base: Base, end: int) -> Verdict:
     if end < start:
         return reject("header-cut")
     if len(base.pairs) * base.least_pair > end - start:
-        return reject("count-range")
+        return too_many(len(base.pairs) * base.least_pair, end)
     if end >= base.infos_start and len(base.infos) * base.least_info > end - base.infos_start:
-        return reject("count-range")
+        return too_many(len(base.infos) * base.least_info, end)
     parts = [pair.field for pair in base.pairs] + [info.field for info in base.infos]
     whole = next(part for part in parts if end < part.end)
     return read_on(base, whole.place, whole.start, end)

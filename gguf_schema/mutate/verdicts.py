@@ -15,7 +15,7 @@ from ..limits import MAX_DIMENSIONS, MAX_SIZE, MAX_TYPE
 from .base import Base, Field
 
 USUAL_DIMENSIONS = 4
-SLOWLY_COUNTED = 1 << 22
+SLOWLY_COUNTED = 1 << 20
 """From so many elements on, an array that is cut off is not one that gguf-py would read to its end."""
 
 VALUE_TYPES = frozenset(map(int, T))
@@ -166,6 +166,8 @@ def array_cut(base: Base, field: Field, type: int, count: int, left: int) -> Ver
         count: How many are declared.
         left: Bytes of the file after the length.
     """
+    if type not in base.sizes and count * base.least[type] <= len(base.data):
+        return reject(None)  # the fault is that of the element in which the file ends
     is_whole = type in base.sizes and count <= SLOWLY_COUNTED and not left % base.sizes[type]
     is_last = field.path.count("[") == 1 and base.is_last(field)
     return reject("last-array-cut" if is_whole and is_last else "array-cut")
@@ -200,7 +202,7 @@ def read_on(base: Base, place: int, position: int, size: int | None = None, pend
     while place < len(leaves):
         field = leaves[place]
         if place == first_info and len(base.infos) * base.least_info > size - position:
-            return reject("count-range")
+            return too_many(len(base.infos) * base.least_info, size)
         place += 1
         kind = field.kind
         if kind in TEXTS:
@@ -245,6 +247,11 @@ def read_on(base: Base, place: int, position: int, size: int | None = None, pend
         elif kind == "offset" and value > size:
             pending = reject(None)
     return pending
+
+
+def too_many(least: int, size: int) -> Verdict:
+    """More items than are left, by their least size: the count's fault only where no whole file could hold them."""
+    return reject("count-range" if least > size else None)
 
 
 def undecided(pending: Verdict) -> Verdict:

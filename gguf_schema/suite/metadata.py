@@ -30,6 +30,15 @@ PAIRS = (
         ("key-characters",),
         "Such a key has upper-case letters",
     ),
+    Pair(
+        "alignment-nul",
+        toy(number("general.alignments", 24)),
+        put(KEY, "general.alignment\0"),
+        STRING,
+        LLAMA_CPP,
+        ("key-nul",),
+        "A key that is another up to a NUL has a NUL",
+    ),
     Pair("string-utf8", NAMED, put("metadata_kv[1].value", NOT_UTF8), "metadata_kv[1].value.string"),
     Pair("bool-byte", toy(pair("test.flag", T.BOOL, True)), put("metadata_kv[1].value", 2), "metadata_kv[1].value"),
     Pair(

@@ -5,6 +5,7 @@
 Those of `weights` read all tensor data, and only if that is asked for.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -15,6 +16,9 @@ from . import weights
 from .profiles import BY_CODE, PROFILES, RULES, Profile
 from .rule import SEVERITIES, Rule
 from .subject import Progress, Subject
+
+MOST = 1000
+"""Findings of one code that are told of a file."""
 
 ACCEPT, WARN, REJECT = "accept", "warn", "reject"
 
@@ -65,8 +69,7 @@ def check(source: Any, data: bool = False, progress: Progress = lambda done, siz
 def faults(source: Source, rules: tuple[Rule, ...], progress: Progress = lambda done, size: None) -> list[Fault]:
     """What breaks these rules."""
     subject = Subject(source, progress)
-    known = {rule.code for rule in rules}
-    found = [finding for finding in _findings(subject, rules) if finding.code in known]
+    found = _some_of_each(_findings(subject, rules), {rule.code for rule in rules})
     places = subject.places({finding.path for finding in found if finding.offset is None})
     made = [_fault(finding, places, subject.size) for finding in found]
     return sorted(made, key=lambda fault: (SEVERITIES.index(fault.severity), fault.start, fault.code))
@@ -76,6 +79,24 @@ def _findings(subject: Subject, rules: tuple[Rule, ...]) -> Iterator[Finding]:
     """What the functions of the rules find, each called once."""
     for find in dict.fromkeys(rule.find for rule in rules):
         yield from find(subject)
+
+
+def _some_of_each(findings: Iterator[Finding], codes: set[str]) -> list[Finding]:
+    """The findings with these codes; of a code that has very many the first, the last of which tells how many more."""
+    counts: Counter[str] = Counter()
+    last: dict[str, int] = {}
+    kept: list[Finding] = []
+    for finding in findings:
+        if finding.code in codes:
+            counts[finding.code] += 1
+            if counts[finding.code] <= MOST:
+                last[finding.code] = len(kept)
+                kept.append(finding)
+    for code, count in counts.items():
+        if count > MOST:
+            finding = kept[last[code]]
+            kept[last[code]] = finding._replace(message=f"{finding.message} (and {count - MOST} more of this kind)")
+    return kept
 
 
 def _fault(finding: Finding, places: dict[str, tuple[int, int]], size: int) -> Fault:

@@ -10,24 +10,35 @@ from .rule import NOTE, WARNING, Rule
 from .subject import Subject
 
 TEMPLATE = re.compile(r"tokenizer\.chat_template(\.[^.]+)?")
-DUNDER = re.compile(r"__[a-zA-Z]\w*__")
+CODE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})")
+JOINED = re.compile(r"""(['"])\s*[~+]?\s*\1""")
+DUNDER = re.compile(r"(?<![A-Za-z0-9_])__[A-Za-z]\w*__(?!\w)")
 """Attributes through which a template gets from any object to the interpreter."""
+
+LONGEST = 1 << 15
+"""Characters of templates, of one file together, that are looked at; those of real models have half of that."""
 
 
 def _templates(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Path and text of each chat template."""
+    """Path and text of each chat template, as many as are looked at."""
+    left = LONGEST
     for index, pair in enumerate(subject.metadata_kv):
         if pair["value_type"] == T.STRING and TEMPLATE.fullmatch(pair["key"]):
-            yield f"metadata_kv[{index}].value.string", pair["value"]
+            left -= len(pair["value"])
+            if left >= 0:
+                yield f"metadata_kv[{index}].value.string", pair["value"]
 
 
 def interpreter(subject: Subject) -> Iterator[Finding]:
-    """Templates that reach into the interpreter."""
+    """Templates whose code reaches into the interpreter, also where strings are escaped or put together."""
     for path, text in _templates(subject):
-        if match := DUNDER.search(text):
-            yield Finding(
-                "template-interpreter", path, f"{shown(match[0])} at character {match.start()} leads out of a sandbox"
-            )
+        for code in CODE.finditer(text):
+            plain = JOINED.sub("", ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), code[0]))
+            if match := DUNDER.search(plain):
+                problem = f"{shown(match[0])}, in the code at character {code.start()}, leads out of a sandbox"
+                yield Finding("template-interpreter", path, problem)
+                break
 
 
 def syntax(subject: Subject) -> Iterator[Finding]:
@@ -39,19 +50,15 @@ def syntax(subject: Subject) -> Iterator[Finding]:
         return
     environment = SandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
     for path, text in _templates(subject):
-        if len(text) > LONGEST:
-            yield Finding("template-syntax", path, f"{len(text)} characters; more than {LONGEST} are not parsed")
-            continue
         try:
             environment.parse(text)
-        except TemplateError as error:
-            yield Finding("template-syntax", path, f"{shown(str(error))}")
-        except RecursionError:
-            yield Finding("template-syntax", path, "nested deeper than Python's stack allows")
+        except (TemplateError, RecursionError, ValueError, OverflowError) as error:
+            if not GENERATION.search(str(error)):
+                yield Finding("template-syntax", path, f"{type(error).__name__}: {shown(str(error))}")
 
 
-LONGEST = 1 << 18
-"""Characters of a template that are parsed."""
+GENERATION = re.compile(r"unknown tag '(end)?generation'")
+"""A tag that transformers adds to Jinja."""
 
 RULES = (
     Rule(
@@ -68,7 +75,7 @@ RULES = (
         NOTE,
         "A chat template that Jinja cannot parse",
         "metadata_kv.value.string",
-        "transformers and llama.cpp use it",
+        "transformers and llama.cpp use it; looked for where jinja2 is installed",
         "Mend the template",
         syntax,
     ),

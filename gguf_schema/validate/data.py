@@ -106,6 +106,17 @@ def _alignment_in_c(subject: Subject) -> int:
     return DEFAULT_ALIGNMENT
 
 
+def alignment_in_c(subject: Subject) -> Iterator[Finding]:
+    """A key that is general.alignment up to a NUL, and holds what is no alignment to llama.cpp."""
+    for index, pair in enumerate(subject.metadata_kv):
+        if pair["key"].partition("\0")[0] == ALIGNMENT.template:
+            is_number = pair["value_type"] == GGUFValueType.UINT32
+            if pair["key"] != ALIGNMENT.template and not (is_number and pair["value"].bit_count() == 1):
+                path = f"metadata_kv[{index}].key.string"
+                yield Finding("alignment-nul", path, "to llama.cpp this key is general.alignment, and holds none")
+            return
+
+
 def padding(subject: Subject) -> Iterator[Finding]:
     """Padding that is not zero: before the tensor data, and after each tensor up to the alignment."""
     model = subject.model
@@ -178,7 +189,8 @@ def unpadded(subject: Subject) -> Iterator[Finding]:
     if model is None or not model.tensors.infos:
         return
     size = data_size(((tensor.offset, tensor.n_bytes) for tensor in model.tensors.infos), model.alignment)
-    if size is not None and model.data_offset + size > model.size:
+    ends = [tensor.data_offset + (tensor.n_bytes or 0) for tensor in model.tensors.infos]
+    if size is not None and max(ends) <= model.size < model.data_offset + size:
         missing = model.data_offset + size - model.size
         yield Finding("last-unpadded", "tensor_data", f"{missing} bytes are missing at the end", model.size, model.size)
 
@@ -242,6 +254,15 @@ RULES = (
         GGUF_CPP,
         REWRITE,
         dense,
+    ),
+    Rule(
+        "alignment-nul",
+        NOTE,
+        "A key that is general.alignment to C, and holds none",
+        "metadata_kv.key.string",
+        GGUF_CPP,
+        "Rename the key",
+        alignment_in_c,
     ),
     Rule(
         "offset-wraps",

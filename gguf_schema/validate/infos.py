@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from .. import policy
 from ..blocks import block_sizes
@@ -71,8 +72,22 @@ def dimensions(subject: Subject) -> Iterator[Finding]:
             yield Finding("dimensions-none", path, "no dimensions: one element; llama.cpp writes it as one dimension")
         elif USUAL_DIMENSIONS < count <= MAX_DIMENSIONS:
             yield Finding("dimensions-many", path, f"{count} dimensions; {USUAL_DIMENSIONS} are allowed")
-        elif count > NUMPY_DIMENSIONS:
+        if count > NUMPY_DIMENSIONS:
             yield Finding("dimensions-numpy", path, f"{count} dimensions; numpy's arrays have up to {NUMPY_DIMENSIONS}")
+        elif count > MAX_DIMENSIONS and not _is_sound(subject, info):
+            yield Finding("dimensions-numpy", path, f"{count} dimensions, and no data of such a shape")
+        elif count == 0 and info["type"] == GGMLQuantizationType.BF16:
+            yield Finding("dimensions-numpy", path, "gguf-py asks a BF16 tensor for its last dimension")
+
+
+def _is_sound(subject: Subject, info: Any) -> bool:
+    """Whether a tensor of more dimensions than are counted elsewhere has whole blocks, and its data is there."""
+    sizes = block_sizes().get(info["type"])
+    parsed = subject.parsed
+    if sizes is None or parsed.size is None or max(info["dimensions"]) > MAX_SIZE:
+        return False
+    size = math.prod(info["dimensions"]) // sizes[0] * sizes[1]
+    return not info["dimensions"][0] % sizes[0] and parsed.data_offset + info["offset"] + size <= parsed.size
 
 
 def types(subject: Subject) -> Iterator[Finding]:

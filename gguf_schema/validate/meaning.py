@@ -205,7 +205,7 @@ def file_type(subject: Subject) -> Iterator[Finding]:
         return
     name = LlamaFileType(number).name.removeprefix("MOSTLY_").removeprefix("ALL_")
     here = {type_name(info["type"]) for info in subject.tensor_infos}
-    if not any(name.startswith(type) for type in here):
+    if not name.startswith("IQ") and not any(name.startswith(type) for type in here):  # those are mixes of other types
         yield Finding(
             "file-type",
             subject.path(keys.FILE_TYPE.template),

@@ -19,7 +19,6 @@ LONGEST_KEY = 65535
 """Bytes of a key (specification, gguf_metadata_kv_t)."""
 
 FORBIDDEN = re.compile(r"[^a-z0-9_.-]")
-DIGIT_FIRST = re.compile(r"\d\D|\d+$")
 VIRTUAL = ("GGUF.version", "GGUF.tensor_count", "GGUF.kv_count")
 """Names under which gguf-py's reader keeps the header among the pairs."""
 

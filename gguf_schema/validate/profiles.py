@@ -71,7 +71,7 @@ LLAMA_CPP = UNREADABLE | {
     *("tensor-name-twice", "name-64", "name-long", "dimensions-many", "dimensions-too-many"),
     *("dimension-range", "tensor-elements-range", "dimensions-partial", "tensor-type-range"),
     *("tensor-type-removed", "tensor-type-unknown", "row-not-blocks", "offset-unaligned", "offset-not-dense"),
-    *("data-start-missing", "data-size-wraps"),
+    *("data-start-missing", "data-size-wraps", "alignment-nul"),
 }
 """gguf_init_from_file, which reads no tensor data."""
 
@@ -97,7 +97,7 @@ PROFILES = {
         Profile("llama.cpp", "gguf_init_from_file of llama.cpp, 2026-10, little-endian, without data", LLAMA_CPP),
         Profile(
             "llama.cpp-data",
-            "the same, with tensor data",
+            "gguf_init_from_file of llama.cpp, 2026-10, little-endian, with tensor data",
             LLAMA_CPP | {"data-missing", "last-unpadded", "tensor-bytes-range", "offset-wraps"},
         ),
         Profile("gguf-py", "GGUFReader of gguf 0.19.0", GGUF_PY | {"tensor-type-new", "dimensions-numpy"}),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ..terminal import printable
 from . import REJECT, Fault, verdict
 from .profiles import BY_CODE, PROFILES, Profile
+from .rule import ERROR, SEVERITIES
 
 WIDTH = 78
 """Columns of the explanation of a rule."""
@@ -28,7 +29,7 @@ def as_json(files: list[Judged], profiles: list[Profile]) -> str:
     """One object: `files`, with a record for each file and profile."""
     records = [
         {
-            "file": printable(file.name),
+            "file": file.name,
             "profile": profile.name,
             "verdict": verdict(file.faults, profile),
             "findings": [fault._asdict() for fault in file.faults],
@@ -45,20 +46,23 @@ def as_text(files: list[Judged], profile: Profile) -> str:
     verdicts = Counter(verdict(file.faults, profile) for file in files)
     for file in files:
         lines.append(f"{printable(file.name)}: {verdict(file.faults, profile)} ({profile.name})")
-        lines += [f"  {_line(fault)}" for fault in file.faults]
+        lines += [f"  {_line(fault, profile)}" for fault in file.faults]
     if len(files) > 1:
         counted = ", ".join(f"{count} {word}" for word, count in sorted(verdicts.items()))
         lines.append(f"{len(files)} files: {counted}")
     return "\n".join(lines)
 
 
-def _line(fault: Fault) -> str:
+def _line(fault: Fault, profile: Profile) -> str:
+    """A fault; where the profile judges it otherwise than its severity says, with a word on that."""
+    is_refused, is_error = fault.code in profile.refuses, fault.severity == ERROR
+    word = "" if is_refused == is_error else " (refused)" if is_refused else f" ({profile.name} does not mind)"
     place = f"{fault.path} at bytes {fault.start} to {fault.end}"
-    return printable(f"{fault.severity}: {place}: {fault.message} [{fault.code}]")
+    return printable(f"{fault.severity}{word}: {place}: {fault.message} [{fault.code}]")
 
 
 def for_readers(files: list[Judged]) -> str:
-    """For each file a line a profile: whether it loads there, and if not, why."""
+    """For each file a line a profile: whether it loads there, and if not, why; then what there is to say of it."""
     lines = []
     for file in files:
         lines.append(f"{printable(file.name)}:")
@@ -70,6 +74,7 @@ def for_readers(files: list[Judged]) -> str:
                 lines.append(f"  refused by {profile.name} because {why}")
             else:
                 lines.append(f"  loads in {profile.name} ({profile.describes})")
+        lines += [f"  {_line(fault, PROFILES['default'])}" for fault in file.faults]
     return "\n".join(lines)
 
 
@@ -91,11 +96,8 @@ def explained(code: str) -> str | None:
     )
 
 
-def is_refused(files: list[Judged], profiles: list[Profile], fail_on_warning: bool) -> bool:
-    """Whether a file is refused, or warned of where that counts."""
+def is_refused(files: list[Judged], profiles: list[Profile], fail_on: str) -> bool:
+    """Whether a profile rejects a file, or it has a fault as severe as this, a warning or a note."""
     verdicts = {verdict(file.faults, profile) for file in files for profile in profiles}
-    return REJECT in verdicts or (fail_on_warning and any(_warns(file) for file in files))
-
-
-def _warns(file: Judged) -> bool:
-    return any(fault.severity != "note" for fault in file.faults)
+    counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != ERROR else ()
+    return REJECT in verdicts or any(fault.severity in counted for file in files for fault in file.faults)

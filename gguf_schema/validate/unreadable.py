@@ -9,8 +9,11 @@ from collections.abc import Iterator
 
 from ..enums import GGUFValueType
 from ..errors import FileKindError, Finding, NestingError, TruncatedError
+from ..keys import ALIGNMENT
 from ..policy import SHOWN
-from ..walk import dtype
+from ..schema import structs
+from ..walk import dtype, locate, minimum_size
+from .metadata import VIRTUAL, is_utf8
 from .rule import ERROR, Rule
 from .subject import Subject
 
@@ -18,7 +21,7 @@ COUNTS = ("tensor_count", "metadata_kv_count")
 PAIR = re.compile(r"metadata_kv\[(\d+)\]\.")
 LAST_STRING = re.compile(r"\.value\.array\[(\d+)\]\.len$")
 
-SLOWLY_COUNTED = 1 << 22
+SLOWLY_COUNTED = 1 << 20
 """Elements that gguf-py, which reads them one by one, counts to in a few seconds."""
 
 PYTHON_LEVELS = 980
@@ -37,7 +40,11 @@ def _end(subject: Subject) -> int | None:
     error = subject.failure
     assert error is not None
     node = subject.fields.get(error.path)
-    return node.end if node is not None else subject.size
+    if node is not None:
+        return node.end
+    field = locate((subject.layout or structs()).head, error.path)
+    size = minimum_size(field) if field is not None else 0
+    return min((error.offset or 0) + size, subject.size) if size else subject.size
 
 
 def _code(subject: Subject) -> str:
@@ -56,7 +63,8 @@ def _code(subject: Subject) -> str:
         return "version-unknown"
     if path.endswith("value_type"):
         return "value-type-unknown"
-    return "element-type-unknown-empty" if _is_empty_array(subject, path) else "element-type-unknown"
+    is_skipped = _is_empty_array(subject, path) and _is_usual_key(subject, f"{path.partition('.')[0]}.key")
+    return "element-type-unknown-empty" if is_skipped else "element-type-unknown"
 
 
 def _is_empty_array(subject: Subject, path: str) -> bool:
@@ -93,11 +101,21 @@ def _is_last(subject: Subject, path: str) -> bool:
     tensors, pairs = (subject.fields[count].value for count in COUNTS)
     if pair is None or tensors or int(pair[1]) != pairs - 1 or path.endswith(".key.len"):
         return False
+    if not _is_usual_key(subject, f"{pair[0]}key"):
+        return False
     item = LAST_STRING.search(path)
     length = subject.fields.get(f"{path[: item.start()]}.value.len") if item else None
     return path.count("[") == 1 + bool(item) and (
         item is None or (length is not None and int(item[1]) == length.value - 1)
     )
+
+
+def _is_usual_key(subject: Subject, path: str) -> bool:
+    """Whether gguf-py has no objection to the key of the pair in which the parse ended, nor a use for its value."""
+    node = subject.fields.get(path)
+    if node is None or node.value in subject.pairs or node.value in (ALIGNMENT.template, *VIRTUAL):
+        return False
+    return is_utf8(node.value)
 
 
 def _is_clean_cut(subject: Subject, array: str) -> bool:

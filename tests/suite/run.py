@@ -4,12 +4,13 @@
 python run.py [--profile NAME] COMMAND [ARGUMENT...]
 
 The command is run once a file, with the path of the file as its last argument. Exit status 0 means that it read the
-file, any other that it refused it; a crash and no answer in ten seconds are never right. Without a profile, files
-that readers may judge either way count as right.
+file, 1 that it refused it; any other is a crash. That and no answer in ten seconds are never right. Without a profile,
+files that readers may judge either way count as right.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def verdict(command: list[str]) -> str:
         status = subprocess.run(command, capture_output=True, timeout=10, check=False).returncode
     except subprocess.TimeoutExpired:
         return "hang"
-    return "crash" if status < 0 else "reject" if status else "accept"
+    return {0: "accept", 1: "reject"}.get(status, "crash")
 
 
 def main() -> int:
@@ -32,9 +33,11 @@ def main() -> int:
     parser.add_argument("--profile", help="expect the verdicts of this profile of the manifest")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     args = parser.parse_args()
-    suite = json.loads((HERE / "suite.json").read_text())
+    suite = json.loads((HERE / "suite.json").read_text(encoding="utf-8"))
     if not args.command or args.profile not in (None, *suite["profiles"]):
         parser.error(f"wanted: a command, and no profile or one of {', '.join(suite['profiles'])}")
+    if shutil.which(args.command[0]) is None:
+        parser.error(f"{args.command[0]} is no program that can be run")
     kinds = {"accept": {"accept"}, "refuse": {"reject"}, "reader-dependent": {"accept", "reject"}}
     wrong = 0
     for case in suite["cases"]:

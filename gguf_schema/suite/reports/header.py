@@ -96,7 +96,7 @@ ROWS = (
         "A tensor that declares 512 bytes of data, of which the file has 64: a reader went on behind them",
         toy(tensors=(tensor("a.weight", Q.F16, 256),)),
         lambda made: Made(made.data[: 64 - 512], None),
-        ("data-missing", "last-unpadded"),
+        ("data-missing",),
         "tensor_data",
         ("llama.cpp-data", "gguf-py", "gguf-py-head"),
     ),
