@@ -148,6 +148,8 @@ def fuzz(args: argparse.Namespace) -> str | tuple[str, int]:
     from .progress import progress
     from .validate import PROFILES
 
+    if args.coverage:
+        return _coverage(args)
     count = FUZZ_COUNT if args.count is None and args.time is None else args.count
     if args.out is not None:
         folder.write(args.out, args.seed, args.start, count)
@@ -168,6 +170,15 @@ def fuzz(args: argparse.Namespace) -> str | tuple[str, int]:
             found = [folder.keep(args.save, finding, data, args.command) for finding, data in kept]
     text = report.as_json(done, found) if args.json else report.as_text(done, found)
     return text, 1 if found else INTERRUPTED if done.is_interrupted else 0
+
+
+def _coverage(args: argparse.Namespace) -> str:
+    """What of the format the files exercise, that stand where else the command does."""
+    from .fuzz.coverage import coverage, coverage_json, coverage_text, exercised
+
+    files = {os.fspath(name): exercised(name) for name in _files(args.command)}
+    found = coverage(files)
+    return coverage_json(found) if args.json else coverage_text(found, list(files))
 
 
 def _model(args: argparse.Namespace) -> Model:
@@ -337,7 +348,13 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         help="behind '--': the reader, with {} where the file goes, or at the end",
     )
-    added.add_argument("--out", metavar="DIR", help="run nothing: write the files, and labels.json, into this folder")
+    other = added.add_mutually_exclusive_group()
+    other.add_argument(
+        "--coverage",
+        action="store_true",
+        help="run nothing: say what of the format files, or folders of models, exercise; they stand for the command",
+    )
+    other.add_argument("--out", metavar="DIR", help="run nothing: write the files, and labels.json, into this folder")
     added.add_argument("--seed", type=whole, default=0, metavar="S", help="which files; default: 0")
     added.add_argument("--start", type=whole, default=0, metavar="I", help="the first of them; default: 0")
     end = added.add_mutually_exclusive_group()
@@ -369,7 +386,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.function is map and args.html is not None and (args.json or args.hex or args.depth is not None):
         parser.error("--html goes with no other option than --all and --no-check")
     if args.function is fuzz and bool(args.command) == (args.out is not None):
-        parser.error("fuzz wants a command, behind --, or --out")
+        parser.error("fuzz wants a command, behind --, or --out, or files for --coverage")
     if args.function is fuzz and args.out is not None and args.time is not None:
         parser.error("--out goes with --count, not with --time")
     if args.function is check and not args.files and args.explain is None:

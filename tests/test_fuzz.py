@@ -20,6 +20,7 @@ import gguf_schema as gs
 from gguf_schema.cli import main
 from gguf_schema.fuzz import Limits, Outcome, Report, cases, fuzz, reader, smallest, wanted
 from gguf_schema.fuzz.cases import BASES, EACH
+from gguf_schema.fuzz.coverage import exercised
 from gguf_schema.fuzz.folder import byte_map
 from gguf_schema.fuzz.minimise import _infos, _pairs, _parts, built
 from gguf_schema.fuzz.running import KEPT, Stopped, arguments, outcome
@@ -248,6 +249,8 @@ def test_what_cannot_be_run(tmp_path, capsys):
         [],
         ["--out", "x", "--", "true"],
         ["--out", "x", "--time", "1"],
+        ["--coverage"],
+        ["--coverage", "--out", "x"],
         ["--time", "1", "--count", "1", "--", "true"],
         ["--seed", "-1", "--", "true"],
         ["--time", "nan", "--", "true"],
@@ -446,3 +449,39 @@ def test_maps_of_what_cannot_be_read():
     for case in islice(cases(11), 3 * EACH):
         lines = byte_map(case.data).splitlines()
         assert lines[0].startswith("           0            4") or lines[0].startswith(("magic", "version"))
+
+
+def test_what_a_file_exercises():
+    assert exercised(b"GGUF") == {("rules", fault.code) for fault in check(b"GGUF")} != set()
+    data = valid_file(3, order=">", version=2)
+    found = exercised(data)
+    with gs.open(data) as model:
+        assert {("versions", "2"), ("orders", "big")} < found
+        assert {name for kind, name in found if kind == "tensor types"} == {
+            tensor.type.name for tensor in model.tensors.values()
+        }
+        types = [pair.type for pair in model.metadata.pairs]
+    arrays = {type.type.name for type in types if isinstance(type, gs.ArrayType)}
+    scalars = {type.name for type in types if not isinstance(type, gs.ArrayType)}
+    assert {name for kind, name in found if kind == "element types"} == arrays
+    assert {name for kind, name in found if kind == "value types"} == scalars | ({"ARRAY"} if arrays else set())
+
+
+def test_coverage_of_the_suite_is_whole_and_a_few_files_do_as_much(capsys):
+    suite = Path(__file__).parent / "suite"
+    assert main(["fuzz", "--coverage", "--json", str(suite)]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    for kind in "versions", "orders", "value types", "element types", "tensor types", "rules":
+        assert whole["missing"][kind] == [], kind
+    assert 0 < len(whole["subset"]) < len(list(suite.rglob("*.gguf")))
+    assert main(["fuzz", "--coverage", "--json", *whole["subset"]]) == 0
+    assert json.loads(capsys.readouterr().out)["covered"] == whole["covered"]
+
+
+def test_coverage_tells_what_is_missing(tmp_path, capsys):
+    for version in 2, 3:
+        (tmp_path / f"{version}.gguf").write_bytes(valid_file(1, order="<", version=version))
+    assert main(["fuzz", "--coverage", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:4] == ["versions: 2 of 3", "  not 1", "orders: 1 of 2", "  not big"]
+    assert "2 of 2 files have as much as all:" in lines

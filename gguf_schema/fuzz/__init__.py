@@ -5,6 +5,7 @@ running     one run, within limits, and what came of it
 minimise    small files that do the same
 folder      labelled files, and findings, on disk
 report      what was found, as text and as JSON
+coverage    what of the format a corpus exercises
 """
 
 import os
