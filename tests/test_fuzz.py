@@ -311,11 +311,21 @@ def test_wrong_verdicts_are_found_folded_and_made_small():
         sizes.append(len(small))
     assert sorted(sizes)[len(sizes) // 2] <= 200
     rejected = tried(lambda data: Outcome("reject"))
-    assert {finding.kind for finding in rejected.findings.values()} == {"wrongly-rejected"}
+    assert list(rejected.findings) == [("wrongly-rejected", "", "none", "")]
     first = next(iter(rejected.findings.values()))
     small = smallest(Ours(lambda data: Outcome("reject")), first, PROFILES["default"])
     assert verdict(check(small), PROFILES["default"]) != "reject"
     assert len(small) <= 24
+
+
+def test_what_a_base_shows_itself_is_not_told_of_its_mutants():
+    big = tried(lambda data: Outcome("reject" if data[4:8] in (b"\0\0\0\3", b"\0\0\0\2") else opens(data).kind))
+    rejected = [signature for signature in big.findings if signature[0] == "wrongly-rejected"]
+    assert big.counts["wrongly-rejected", "", "none", ""] > 100
+    assert len(rejected) <= 5  # those that make a file big-endian
+    located = Outcome("crash", "f in a.c:1", True)
+    assert list(tried(lambda data: located).findings) == [("crash", "f in a.c:1")]
+    assert list(tried(lambda data: Outcome("crash", "SIGFPE")).findings) == [("crash", "SIGFPE", "none", "")]
 
 
 def test_what_is_left_out_leaves_a_good_file():

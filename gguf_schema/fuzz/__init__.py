@@ -78,6 +78,7 @@ class Report:
         counts: How many there were of each.
         seconds: How long it took.
         is_interrupted: Whether somebody wanted no more.
+        of_base: Of the last base that had a finding itself: its seed, what was found, the detail, and the signature.
     """
 
     seed: int
@@ -89,6 +90,7 @@ class Report:
     counts: Counter[Signature] = field(default_factory=Counter)
     seconds: float = 0.0
     is_interrupted: bool = False
+    of_base: tuple[int, str, str, Signature] = (-1, "", "", ())
 
 
 @dataclass(frozen=True)
@@ -231,8 +233,13 @@ def _note(report: Report, case: Case, right: str | None, outcome: Outcome) -> No
     else:
         kind = f"wrongly-{outcome.kind}ed"
     finding = Finding(kind, case, outcome)
-    report.counts[finding.signature] += 1
-    report.findings.setdefault(finding.signature, finding)
+    signature = finding.signature
+    if case.number is None:
+        report.of_base = (case.base_seed, kind, outcome.detail, signature)
+    elif report.of_base[:-1] == (case.base_seed, kind, outcome.detail) and not outcome.is_located:
+        signature = report.of_base[-1]  # the change has nothing to do with it
+    report.counts[signature] += 1
+    report.findings.setdefault(signature, finding)
 
 
 def smallest_of_each(
