@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import io
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NoReturn
@@ -19,6 +20,8 @@ from .terminal import printable
 from .version import __version__
 
 UNREADABLE = 2
+INTERRUPTED = 130
+FUZZ_COUNT = 1000
 PROFILE_NAMES = ("default", "strict", "spec", "llama.cpp", "llama.cpp-data", "gguf-py", "gguf-py-head", "all")
 FAIL_ON_HELP = (
     "let the exit status be 1 also for this, whatever the verdict (default: only for a file that is rejected)"
@@ -148,6 +151,45 @@ def suite(args: argparse.Namespace) -> str:
     return f"{len(files())} files; {os.path.join(args.folder, 'README.md')} says how to use them"
 
 
+def fuzz(args: argparse.Namespace) -> str | tuple[str, int]:
+    """Try a reader on mutants of valid files: what crashes it, what it hangs on, what it judges wrongly."""
+    from .fuzz import Limits, folder, fuzz, reader, report, smallest_of_each
+    from .progress import progress
+    from .validate import PROFILES
+
+    if args.coverage:
+        return _coverage(args)
+    count = FUZZ_COUNT if args.count is None and args.time is None else args.count
+    if args.out is not None:
+        folder.write(args.out, args.seed, args.start, count)
+        return f"{count} files; what each is stands in {os.path.join(args.out, folder.LABELS)}"
+    if os.name != "posix":
+        raise GGUFError("readers can be run on POSIX systems only; --out writes files anywhere")
+    if shutil.which(args.command[0]) is None:
+        raise GGUFError(f"there is no command {args.command[0]!r}")
+    profile = PROFILES[args.profile] if args.profile else None
+    with reader(args.command, Limits(args.timeout, args.memory)) as tried:
+        with progress("fuzz") as show:
+            done = fuzz(tried, args.seed, args.start, count, args.time, args.jobs, profile, show)
+        found = report.records(done, args.command)
+        if args.save is not None:
+            with progress("minimise") as show:
+                small = smallest_of_each(tried, done, args.jobs, profile, show)
+            kept = zip(done.findings.values(), small, strict=True)
+            found = [folder.keep(args.save, finding, data, args.command) for finding, data in kept]
+    text = report.as_json(done, found) if args.json else report.as_text(done, found)
+    return text, 1 if found else INTERRUPTED if done.is_interrupted else 0
+
+
+def _coverage(args: argparse.Namespace) -> str:
+    """What of the format the files exercise, that stand where else the command does."""
+    from .fuzz.coverage import coverage, coverage_json, coverage_text, exercised
+
+    files = {os.fspath(name): exercised(name) for name in _files(args.command)}
+    found = coverage(files)
+    return coverage_json(found) if args.json else coverage_text(found, list(files))
+
+
 def _model(args: argparse.Namespace) -> Model:
     """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
     if args.file is None:
@@ -219,10 +261,26 @@ def byte_offset(text: str) -> int:
     return int(text, 0)
 
 
-def levels(text: str) -> int:
-    """A number of levels."""
+def positive(text: str) -> int:
+    """A number from 1 on."""
     number = int(text)
     if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def whole(text: str) -> int:
+    """A number from 0 on."""
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def seconds(text: str) -> float:
+    """A number of seconds."""
+    number = float(text)
+    if not 0 < number < float("inf"):
         raise ValueError(text)
     return number
 
@@ -253,7 +311,7 @@ def _parser() -> argparse.ArgumentParser:
 
     added = command(map, "map", "a GGUF file; '-' is standard input; without one, a built-in demo model", "?")
     added.add_argument("--json", action="store_true", help="as one JSON document: a record for each leaf")
-    added.add_argument("--depth", type=levels, metavar="N", help="levels of the tree that are shown")
+    added.add_argument("--depth", type=positive, metavar="N", help="levels of the tree that are shown")
     added.add_argument("--hex", action="store_true", help="show the first bytes of each field")
     added.add_argument("--all", action="store_true", help="divide long arrays, too")
     one = added.add_mutually_exclusive_group()
@@ -292,6 +350,40 @@ def _parser() -> argparse.ArgumentParser:
     added = commands.add_parser("suite", help=suite.__doc__, description=suite.__doc__)
     added.add_argument("folder", metavar="DIR", help="a folder that is empty, not there, or holds an older suite")
     added.set_defaults(function=suite, file="suite")
+
+    added = commands.add_parser("fuzz", help=fuzz.__doc__, description=fuzz.__doc__)
+    added.add_argument(
+        "command",
+        metavar="COMMAND",
+        nargs="*",
+        help="behind '--': the reader, with {} where the file goes, or at the end",
+    )
+    other = added.add_mutually_exclusive_group()
+    other.add_argument(
+        "--coverage",
+        action="store_true",
+        help="run nothing: say what of the format files, or folders of models, exercise; they stand for the command",
+    )
+    other.add_argument("--out", metavar="DIR", help="run nothing: write the files, and labels.json, into this folder")
+    added.add_argument("--seed", type=whole, default=0, metavar="S", help="which files; default: 0")
+    added.add_argument("--start", type=whole, default=0, metavar="I", help="the first of them; default: 0")
+    end = added.add_mutually_exclusive_group()
+    end.add_argument("--count", type=positive, metavar="N", help=f"how many; default: {FUZZ_COUNT}")
+    end.add_argument("--time", type=seconds, metavar="SECONDS", help="as many as can be run in this time")
+    jobs = os.cpu_count() or 1
+    added.add_argument("--jobs", type=positive, default=jobs, metavar="J", help=f"runs at a time; default: {jobs}")
+    added.add_argument(
+        "--timeout", type=seconds, default=5.0, metavar="T", help="seconds that a run may take; default: 5"
+    )
+    added.add_argument(
+        "--memory", type=whole, default=2048, metavar="MIB", help="that a run may take; default: 2048; 0 is no limit"
+    )
+    added.add_argument(
+        "--profile", metavar="P", choices=PROFILE_NAMES[:-1], help="compare verdicts with this profile's"
+    )
+    added.add_argument("--json", action="store_true", help="as one JSON document")
+    added.add_argument("--save", metavar="DIR", help="make each finding small, and save it with its label and map")
+    added.set_defaults(function=fuzz, file="fuzz")
     return parser
 
 
@@ -303,6 +395,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--json-array goes with no other form than --json")
     if args.function is map and args.html is not None and (args.json or args.hex or args.depth is not None):
         parser.error("--html goes with no other option than --all and --no-check")
+    if args.function is fuzz and bool(args.command) == (args.out is not None):
+        parser.error("fuzz wants a command, behind --, or --out, or files for --coverage")
+    if args.function is fuzz and args.out is not None and args.time is not None:
+        parser.error("--out goes with --count, not with --time")
     if args.function is check and not args.files and args.explain is None:
         parser.error("check wants a file")
     if args.function is map and args.json and (args.hex or args.depth is not None):
@@ -313,7 +409,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         answer = args.function(args)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except (GGUFError, OSError) as error:
         _say(args.file, _reason(error))
         return UNREADABLE

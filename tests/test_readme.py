@@ -75,3 +75,11 @@ def test_the_suite_that_is_named_is_written(tmp_path, capsys):
     assert main(["suite", str(tmp_path)]) == 0
     assert (tmp_path / "README.md").read_bytes() == (README.parent / link).read_bytes()
     capsys.readouterr()
+
+
+def test_all_that_fuzz_takes_is_named(capsys):
+    (text,) = re.findall(r"^- `gguf-schema fuzz -- COMMAND {}`(.*?)\n\n", TEXT, re.MULTILINE | re.DOTALL)
+    with pytest.raises(SystemExit):
+        main(["fuzz", "--help"])
+    offered = set(re.findall(r"^  (--[a-z]+)", capsys.readouterr().out, re.MULTILINE))
+    assert set(re.findall(r"`(--[a-z]+)", text)) == offered

@@ -115,17 +115,22 @@ def mutant(plan: Plan, seed: int, number: int) -> Mutant:
         seed: Any number.
         number: From 0 on.
     """
+    change, label = chosen(plan, seed, number)
+    return Mutant(spliced(plan.base.data, change.edits), label)
+
+
+def chosen(plan: Plan, seed: int, number: int) -> tuple[Change, Label]:
+    """What is changed to make a mutant (see `mutant`), and its label."""
     base = plan.base
     count = len(plan.fixed)
     if number < count:
-        change, label = plan.fixed[(number * _step(count, seed) + seed) % count]
-        return Mutant(spliced(base.data, change.edits), label)
+        return plan.fixed[(number * _step(count, seed) + seed) % count]
     draw = Seeded(seed << 64 | number)
     while True:
         operation, field = draw.one_of(plan.drawn)
         drawn = operation.make(base, field, draw)
         if drawn is not None:
-            return Mutant(spliced(base.data, drawn.edits), _label(base, field, operation, drawn.verdict))
+            return drawn, _label(base, field, operation, drawn.verdict)
 
 
 def _step(count: int, seed: int) -> int:
@@ -168,4 +173,4 @@ def unknown_share(labels: Iterable[Label]) -> float:
     return counts["unknown"] / max(1, counts.total())
 
 
-__all__ = ["OPERATIONS", "Label", "Mutant", "Plan", "histogram", "mutant", "mutants", "plan", "unknown_share"]
+__all__ = ["OPERATIONS", "Label", "Mutant", "Plan", "chosen", "histogram", "mutant", "mutants", "plan", "unknown_share"]

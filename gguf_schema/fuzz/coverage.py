@@ -1,0 +1,104 @@
+"""What of the format a corpus exercises, and a few of its files that exercise as much."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..blocks import block_sizes
+from ..enums import ArrayType, GGMLQuantizationType, GGUFValueType
+from ..errors import GGUFError
+from ..file import open
+from ..schema import ORDER_NAMES, VERSIONS
+from ..terminal import printable
+from ..validate import WITHOUT_DATA, check
+
+Alternative = tuple[str, str]
+"""A kind of alternative, and one of them."""
+
+VALUE_TYPES = tuple(type.name for type in GGUFValueType)
+KINDS: dict[str, tuple[str, ...]] = {
+    "versions": tuple(str(version) for version in VERSIONS),
+    "orders": tuple(ORDER_NAMES.values()),
+    "value types": VALUE_TYPES,
+    "element types": VALUE_TYPES,
+    "tensor types": tuple(GGMLQuantizationType(type).name for type in block_sizes()),
+    "rules": tuple(rule.code for rule in WITHOUT_DATA),
+}
+"""Kind → all alternatives."""
+
+
+class Coverage(NamedTuple):
+    """What a corpus exercises.
+
+    Attributes:
+        covered: Kind → the alternatives that some file has, in the order of `KINDS`.
+        missing: Kind → those that none has.
+        subset: Files that have together as much as all, a few of them: each time the one that has most of what is left.
+    """
+
+    covered: dict[str, list[str]]
+    missing: dict[str, list[str]]
+    subset: list[str]
+
+
+def exercised(source: Any) -> set[Alternative]:
+    """What one file exercises; of one that cannot be read only the rules that it breaks.
+
+    Args:
+        source: A path, a bytes-like object, or a binary file object.
+
+    Raises:
+        OSError: The path cannot be read.
+    """
+    found = {("rules", fault.code) for fault in check(source)}
+    try:
+        model = open(source, check=False)
+    except GGUFError:
+        return found
+    with model:
+        found |= {("versions", str(model.version)), ("orders", ORDER_NAMES[model.order])}
+        for pair in model.metadata.pairs:
+            if isinstance(pair.type, ArrayType):
+                found |= {
+                    ("value types", GGUFValueType.ARRAY.name),
+                    ("element types", GGUFValueType(pair.type.type).name),
+                }
+            else:
+                found.add(("value types", pair.type.name))
+        for tensor in model.tensors.infos:
+            if tensor.type in block_sizes():
+                found.add(("tensor types", GGMLQuantizationType(tensor.type).name))
+    return found
+
+
+def coverage(files: dict[str, set[Alternative]]) -> Coverage:
+    """What files exercise together.
+
+    Args:
+        files: Name → what it exercises.
+    """
+    whole = set().union(*files.values())
+    left, subset = set(whole), []
+    while left:
+        best = max(files, key=lambda name: len(files[name] & left))
+        subset.append(best)
+        left -= files[best]
+    covered = {kind: [one for one in every if (kind, one) in whole] for kind, every in KINDS.items()}
+    missing = {kind: [one for one in every if (kind, one) not in whole] for kind, every in KINDS.items()}
+    return Coverage(covered, missing, subset)
+
+
+def coverage_json(found: Coverage) -> str:
+    """The coverage as one JSON object."""
+    return json.dumps(found._asdict(), indent=1)
+
+
+def coverage_text(found: Coverage, files: Sequence[str]) -> str:
+    """For each kind how many alternatives are exercised, and which are not; then the subset."""
+    lines = []
+    for kind, covered in found.covered.items():
+        missing = found.missing[kind]
+        lines.append(f"{kind}: {len(covered)} of {len(covered) + len(missing)}")
+        lines += [f"  not {one}" for one in missing]
+    lines.append(f"{len(found.subset)} of {len(files)} files have as much as all:")
+    return "\n".join([*lines, *(f"  {printable(name)}" for name in found.subset)])

@@ -1,0 +1,137 @@
+"""Labelled files for those who run their readers themselves, and findings: as folders."""
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from ..annotate import Entry, entries, map_text, mapped, short
+from ..errors import GGUFError
+from ..file import open
+from ..limits import MAX_NESTING
+from ..mutate import unknown_share
+from ..schema import sniff
+from ..sources import MemorySource, Reader
+from ..targets import save
+from ..walk import trace
+from . import Finding
+from .cases import Case, cases
+from .running import arguments
+
+LABELS = "labels.json"
+
+DEEPEST = 4
+"""Levels of lists that a finding's map divides."""
+
+
+def record(case: Case, data: bytes) -> dict[str, Any]:
+    """What is known of a case, for JSON.
+
+    Args:
+        case: The case.
+        data: Its bytes, or those that they were minimised to.
+    """
+    return {
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "size": len(data),
+        "base": case.base_seed,
+        "number": case.number,
+        **case.label._asdict(),
+    }
+
+
+def write(folder: str | os.PathLike[str], seed: int, start: int, count: int) -> None:
+    """Write cases as files, and `labels.json`, into a folder, which is made if it is not there.
+
+    Of files that were written there before nothing is left.
+
+    Args:
+        folder: The folder.
+        seed: Of the cases.
+        start: The index of the first.
+        count: How many.
+
+    Raises:
+        GGUFError: The folder holds something else.
+        OSError: It cannot be written.
+    """
+    root = Path(folder)
+    if root.is_dir() and any(root.iterdir()) and not (root / LABELS).is_file():
+        raise GGUFError(f"{root} is not empty, and holds no {LABELS} of older files")
+    root.mkdir(parents=True, exist_ok=True)
+    made, labels = [], []
+    save(root / LABELS, [b"{}\n"])  # so that one that was left half done may be written over
+    for case in islice(cases(seed, start), count):
+        name = f"{case.index:07}.gguf"
+        (root / name).write_bytes(case.data)
+        made.append({"file": name, **record(case, case.data)})
+        labels.append(case.label)
+    for stale in {path.name for path in root.glob("[0-9]" * 7 + ".gguf")} - {one["file"] for one in made}:
+        (root / stale).unlink()
+    text = json.dumps({"seed": seed, "unknown_share": round(unknown_share(labels), 4), "files": made}, indent=1)
+    save(root / LABELS, [text.encode() + b"\n"])
+
+
+def keep(folder: str | os.PathLike[str], finding: Finding, data: bytes, command: Sequence[str]) -> dict[str, Any]:
+    """Save a finding: the file, what it is, and its map, under one name with three endings.
+
+    Args:
+        folder: Where; it is made if it is not there.
+        finding: The finding.
+        data: The file, minimised.
+        command: The reader.
+
+    Returns:
+        What is saved of it as JSON.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    root = Path(folder)
+    root.mkdir(parents=True, exist_ok=True)
+    known = record(finding.case, data)
+    path = root / f"{finding.kind}-{known['sha256'][:12]}.gguf"
+    saved = {
+        "kind": finding.kind,
+        "detail": finding.outcome.detail,
+        "reproduce": shlex.join(arguments(command, os.path.abspath(path))),
+        **known,
+        "unminimised_size": len(finding.case.data),
+        "stderr": finding.outcome.told,
+    }
+    save(path, [data])
+    save(path.with_suffix(".json"), [json.dumps(saved, indent=1).encode() + b"\n"])
+    save(path.with_suffix(".txt"), [byte_map(data).encode("utf-8", "backslashreplace") + b"\n"])
+    return {"file": str(path), **saved}
+
+
+def byte_map(data: bytes) -> str:
+    """The byte map of a file; of one that cannot be read as far as it can, and then why it cannot be read further."""
+    source: Any = SimpleNamespace(source=MemorySource(data))
+    try:
+        with open(data, check=False) as model:
+            return map_text(model, entries(model, _shallow), with_hex=True)
+    except GGUFError as error:
+        found = map_text(source, _head(source.source), with_hex=True)
+        return f"{found}\n{error}" if found else str(error)
+
+
+def _head(source: MemorySource) -> list[Entry]:
+    """The fields up to the end of the infos that can be read."""
+    reader = Reader(source)
+    params = {"stream_start": 0, "stream_end": source.size, "max_nesting": MAX_NESTING}
+    try:
+        layout = sniff(reader)
+    except GGUFError:
+        return []
+    found, _ = mapped(lambda enter: trace(layout.head, reader, enter, **params), _shallow)
+    return found
+
+
+def _shallow(path: str, items: int) -> bool:
+    return short(path, items) and path.count("[") < DEEPEST
