@@ -185,7 +185,7 @@ def _coverage(args: argparse.Namespace) -> str:
     """What of the format the files exercise, that stand where else the command does."""
     from .fuzz.coverage import coverage, coverage_json, coverage_text, exercised
 
-    files = {os.fspath(name): exercised(name) for name in _files(args.command)}
+    files = {name: exercised(name) for given in args.command for name in _files(given)}
     found = coverage(files)
     return coverage_json(found) if args.json else coverage_text(found, list(files))
 
