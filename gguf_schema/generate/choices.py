@@ -1,5 +1,6 @@
 """Where generated values get their choices from: a few kinds of choice, and the source that a seed is."""
 
+import hashlib
 import random
 import string
 from collections.abc import Callable, Sequence
@@ -41,11 +42,12 @@ class Choices(Protocol):
 class Seeded:
     """Choices that a seed determines: the same on every machine and in every version of Python.
 
-    Only `random()` and `getrandbits()` are used, of which that holds; `choice` and its like have changed.
+    Only `random()` and `getrandbits()` are used, of which that holds; `choice` and its like have changed. The seed is
+    hashed: `random` adds up its words and their places, so that numbers put together of two would often give the same.
     """
 
     def __init__(self, seed: int) -> None:
-        generator = random.Random(seed)
+        generator = random.Random(int.from_bytes(hashlib.sha256(b"%d" % seed).digest(), "big"))
         self.random = generator.random
         self.getrandbits = generator.getrandbits
 

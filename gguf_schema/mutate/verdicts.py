@@ -151,8 +151,8 @@ def string_cut(base: Base, field: Field) -> Verdict:
 
 
 def number_cut(base: Base, field: Field, is_missing: bool) -> Verdict:
-    """A number that the file ends within, or before."""
-    is_value = field.kind in ("integer", "alignment", "float", "bool") and field.path.endswith(".value")
+    """A number that the file ends within, or before; the alignment is one that no reader does without."""
+    is_value = field.kind in ("integer", "float", "bool") and field.path.endswith(".value")
     return reject("last-number-missing" if is_missing and is_value and base.is_last(field) else "number-cut")
 
 
@@ -214,7 +214,8 @@ def read_on(base: Base, place: int, position: int, size: int | None = None, pend
         position += width
         if kind in LENGTHS:
             if value > size - position:
-                return string_cut(base, field)
+                least = {"key.len": base.least_pair, "name.len": base.least_info}.get(kind, 0)
+                return string_cut(base, field) if position - width + least <= size else reject(None)
             position += value
             if kind == "key.len" and not value:
                 pending = reject(None)
@@ -238,6 +239,8 @@ def read_on(base: Base, place: int, position: int, size: int | None = None, pend
         elif kind == "n_dimensions":
             if value * base.dimension_width > size - position:
                 return reject("dimensions-cut")
+            if value > MAX_DIMENSIONS and pending.expected != "reject":
+                pending = reject("dimensions-too-many")
             position += value * base.dimension_width
             place += field.value
         elif kind == "tensor_type" and value > MAX_TYPE and pending.expected != "reject":
