@@ -1,4 +1,4 @@
-"""Limits of our own reader, in one place. The numbers of the format itself stand in `schema` and `blocks`."""
+"""Limits, in one place: first of our own reader. The numbers of the format itself stand in `schema` and `blocks`."""
 
 MAX_NESTING = 16
 """Arrays of arrays: levels read before a file is refused. Every level costs a file 12 bytes; no real file has 3."""
@@ -14,3 +14,20 @@ MAX_TYPE = 2**31 - 1
 
 DEFAULT_ALIGNMENT = 32
 """The alignment of a file that has no `general.alignment` (ggml: GGUF_DEFAULT_ALIGNMENT)."""
+
+# What others can take: of no consequence when a file is read, but for who judges one, or makes one that is at the edge.
+
+LONGEST_KEY = 65535
+"""Bytes of a key (specification, gguf_metadata_kv_t)."""
+
+LONGEST_NAME = 64
+"""Bytes of a tensor's name by the specification; llama.cpp counts a NUL among them."""
+
+USUAL_DIMENSIONS = 4
+"""GGML_MAX_DIMS."""
+
+NUMPY_DIMENSIONS = 64
+"""Dimensions that an array of numpy can have."""
+
+SLOWLY_COUNTED = 1 << 20
+"""Elements that gguf-py, which reads them one by one, counts to in a few seconds."""

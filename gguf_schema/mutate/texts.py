@@ -6,6 +6,7 @@ from functools import partial
 
 from .. import keys
 from ..generate import Seeded
+from ..limits import LONGEST_KEY
 from .base import BLOCK, Base, Edit, Field, Pair, repaired
 from .change import Change, Operation
 from .head import renamed
@@ -14,7 +15,6 @@ from .verdicts import ACCEPT, MILD, Verdict, both, reject, warn
 Write = Callable[[Base, Field, Seeded], bytes | None]
 """The new text of a field; None where there is none."""
 
-LONGEST_KEY = 65535
 LONG = 70_000
 NOT_IN_KEYS = string.ascii_uppercase + " !\"#$%&'()*+,/:;<=>?@[]^`{|}~"
 ARCHITECTURE_LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")

@@ -11,12 +11,8 @@ from ..blocks import block_sizes
 from ..enums import GGMLQuantizationType
 from ..enums import GGUFValueType as T
 from ..layout import align_up
-from ..limits import MAX_DIMENSIONS, MAX_SIZE, MAX_TYPE
+from ..limits import MAX_DIMENSIONS, MAX_SIZE, MAX_TYPE, SLOWLY_COUNTED, USUAL_DIMENSIONS
 from .base import Base, Field
-
-USUAL_DIMENSIONS = 4
-SLOWLY_COUNTED = 1 << 20
-"""From so many elements on, an array that is cut off is not one that gguf-py would read to its end."""
 
 VALUE_TYPES = frozenset(map(int, T))
 TEXTS = ("key.string", "name.string", "string.string")

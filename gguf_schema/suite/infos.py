@@ -1,7 +1,7 @@
 """Names, dimensions and types of tensors."""
 
 from ..enums import GGMLQuantizationType as Q
-from ..limits import MAX_DIMENSIONS, MAX_SIZE, MAX_TYPE
+from ..limits import MAX_DIMENSIONS, MAX_SIZE, MAX_TYPE, NUMPY_DIMENSIONS
 from .case import GGUF_PY, LLAMA_CPP, PY_0_19, PY_HEAD, READERS, WITH_DATA, Pair
 from .draft import QUANTISED, put, tensor, toy
 
@@ -17,8 +17,6 @@ TWO = toy(tensors=(tensor("a.weight"), tensor("b.weight")))
 BYTES = toy(tensors=(tensor("a.weight", Q.I8, 32),))
 NOTHING = toy(tensors=(tensor("a.weight", Q.I8, 2, 4, 0),))
 BLOCKS = toy(QUANTISED, tensors=(tensor("a.weight", Q.Q4_0, 64),))
-NUMPY_DIMENSIONS = 64
-"""The dimensions that an array of numpy has at most."""
 MISSING = "A file that holds so much data cannot be made"
 
 PAIRS = (

@@ -1,12 +1,13 @@
 """Keys, strings, booleans and arrays."""
 
 from ..enums import GGUFValueType as T
+from ..limits import LONGEST_KEY
 from .case import GGUF_PY, LLAMA_CPP, READERS, Pair
 from .draft import array, items, number, pair, put, text, toy
 
 KEY, LENGTH, STRING = "metadata_kv[1].key", "metadata_kv[1].key.len", "metadata_kv[1].key.string"
 TWO = toy(text("general.name", "toy"), text("general.license", "cc0-1.0"))
-LONGEST_KEY = "test." + "k" * (65535 - len("test."))
+WHOLE_KEY = "test." + "k" * (LONGEST_KEY - len("test."))
 NOT_UTF8 = b"caf\xe9".decode("utf-8", "surrogateescape")
 NAMED = toy(text("general.name", "toy"))
 
@@ -17,7 +18,7 @@ PAIRS = (
     Pair("key-nul", NAMED, put(KEY, "general.name\0x"), STRING),
     Pair("key-characters", NAMED, put(KEY, "general.Name"), LENGTH),
     Pair("key-segment-empty", NAMED, put(KEY, "general..name"), LENGTH),
-    Pair("key-long", toy(number(LONGEST_KEY, 1)), put(KEY, f"{LONGEST_KEY}k"), LENGTH),
+    Pair("key-long", toy(number(WHOLE_KEY, 1)), put(KEY, f"{WHOLE_KEY}k"), LENGTH),
     Pair("key-no-dot", NAMED, put(KEY, "name"), LENGTH),
     Pair("key-segment-digit", NAMED, put(KEY, "general.1st"), LENGTH),
     Pair("key-hyphen", NAMED, put(KEY, "general.first-name"), LENGTH),

@@ -9,19 +9,10 @@ from ..blocks import block_sizes
 from ..enums import GGMLQuantizationType
 from ..errors import Finding
 from ..layout import align_up, type_name
-from ..limits import MAX_DIMENSIONS, MAX_SIZE, MAX_TYPE
+from ..limits import LONGEST_NAME, MAX_DIMENSIONS, MAX_SIZE, MAX_TYPE, NUMPY_DIMENSIONS, USUAL_DIMENSIONS
 from .metadata import is_utf8, shown
 from .rule import ERROR, GGUF_CPP, NOTE, WARNING, Rule
 from .subject import Subject
-
-LONGEST_NAME = 64
-"""Bytes of a tensor's name by the specification; llama.cpp counts a NUL among them."""
-
-USUAL_DIMENSIONS = 4
-"""GGML_MAX_DIMS."""
-
-NUMPY_DIMENSIONS = 64
-"""Dimensions that an array of numpy can have."""
 
 NEWEST = GGMLQuantizationType.Q2_0
 """A type that readers of 2026-06 do not know."""

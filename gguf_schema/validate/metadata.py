@@ -11,12 +11,10 @@ from ..constructs import Strings
 from ..enums import GGUFValueType as T
 from ..errors import Finding
 from ..keys import ARCHITECTURE
+from ..limits import LONGEST_KEY
 from ..policy import SHOWN
 from .rule import ERROR, NOTE, WARNING, Rule
 from .subject import Subject
-
-LONGEST_KEY = 65535
-"""Bytes of a key (specification, gguf_metadata_kv_t)."""
 
 FORBIDDEN = re.compile(r"[^a-z0-9_.-]")
 VIRTUAL = ("GGUF.version", "GGUF.tensor_count", "GGUF.kv_count")

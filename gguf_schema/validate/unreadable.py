@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ..enums import GGUFValueType
 from ..errors import FileKindError, Finding, NestingError, TruncatedError
 from ..keys import ALIGNMENT
+from ..limits import SLOWLY_COUNTED
 from ..policy import SHOWN
 from ..schema import structs
 from ..walk import dtype, locate, minimum_size
@@ -20,9 +21,6 @@ from .subject import Subject
 COUNTS = ("tensor_count", "metadata_kv_count")
 PAIR = re.compile(r"metadata_kv\[(\d+)\]\.")
 LAST_STRING = re.compile(r"\.value\.array\[(\d+)\]\.len$")
-
-SLOWLY_COUNTED = 1 << 20
-"""Elements that gguf-py, which reads them one by one, counts to in a few seconds."""
 
 PYTHON_LEVELS = 980
 """Levels of arrays at which a reader that calls itself for each meets Python's limit of 1,000 calls."""
