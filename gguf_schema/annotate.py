@@ -14,16 +14,20 @@ import numpy as np
 from .constructs import Strings
 from .enums import NamedInt
 from .errors import GGUFError
-from .file import Model
+from .file import Model, trace_head
 from .layout import data_size, type_name
-from .schema import ORDER_NAMES
-from .sources import Reader
+from .schema import ORDER_NAMES, GGUFStructs
+from .sources import Reader, Source
 from .terminal import printable
 from .values import to_json
 from .walk import Enter, Node, is_inside, item_of, kind, trace
 
 FOLD = 16
 """Items from which on an array is one entry, unless its inside is asked for."""
+
+
+DEEPEST = 4
+"""Levels of lists in which fields of a file that cannot be read are told apart."""
 
 
 class Entry(NamedTuple):
@@ -51,6 +55,11 @@ class Entry(NamedTuple):
 def short(path: str, items: int) -> bool:
     """What is divided unless more is asked for: Structs, short arrays, and the lists of pairs and infos."""
     return items < FOLD or path in ("metadata_kv", "tensor_infos")
+
+
+def shallow(path: str, items: int) -> bool:
+    """What is divided of a file that cannot be read: arrays of arrays only so far. Deep ones may be what is wrong."""
+    return short(path, items) and path.count("[") < DEEPEST
 
 
 def everything(path: str, items: int) -> bool:
@@ -230,6 +239,11 @@ def mapped(trace: Callable[[Enter], Iterator[Node]], enter: Enter) -> tuple[list
     return [entry for entry in found.values() if entry is not None], error
 
 
+def readable(source: Source, layout: GGUFStructs) -> list[Entry]:
+    """The entries of a file's head up to its end, or to the first field that cannot be read."""
+    return mapped(lambda enter: trace_head(source, layout, enter), shallow)[0]
+
+
 def _value(value: Any) -> Any:
     """A value; of a pair or an info its key or name, of what has many parts their number."""
     if isinstance(value, dict):
@@ -295,11 +309,11 @@ HEX_BYTES = 16
 """Bytes shown in hex."""
 
 
-def map_text(model: Model, mapped: list[Entry], depth: int | None = None, with_hex: bool = False) -> str:
+def map_text(source: Source, mapped: list[Entry], depth: int | None = None, with_hex: bool = False) -> str:
     """Entries as a tree, one line each: offset, size, bytes in hex if wanted, field, value, doc.
 
     Args:
-        model: The open file.
+        source: The file.
         mapped: Its entries.
         depth: Levels shown; None means all.
         with_hex: Show the first bytes of each leaf.
@@ -311,7 +325,7 @@ def map_text(model: Model, mapped: list[Entry], depth: int | None = None, with_h
             continue
         place = f"{entry.start:>12} {entry.end - entry.start:>12}"
         if with_hex:
-            shown = model.source.read_at(entry.start, min(HEX_BYTES, entry.end - entry.start)) if entry.is_leaf else b""
+            shown = source.read_at(entry.start, min(HEX_BYTES, entry.end - entry.start)) if entry.is_leaf else b""
             more = "…" if entry.is_leaf and entry.end - entry.start > HEX_BYTES else " "
             place += f"  {shown.hex(' '):<{3 * HEX_BYTES - 1}}{more}"
         name = entry.path if entry.path.endswith("]") else entry.path.rpartition(".")[2]

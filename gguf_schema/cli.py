@@ -73,7 +73,7 @@ def map(args: argparse.Namespace) -> str | None:
             return _saved(args.file, args.html, map_html(model, mapped))
         if args.json:
             return annotate.map_json(model, mapped)
-        return annotate.map_text(model, mapped, depth=args.depth, with_hex=args.hex)
+        return annotate.map_text(model.source, mapped, depth=args.depth, with_hex=args.hex)
 
 
 def explain(args: argparse.Namespace) -> str | tuple[str, int]:

@@ -15,7 +15,7 @@ from .errors import CheckError, Finding, GGUFError
 from .layout import align_up, known_sizes, n_elements, sizes, type_name
 from .limits import MAX_NESTING
 from .policy import Parsed, errors
-from .schema import sniff
+from .schema import GGUFStructs, sniff
 from .sources import MemorySource, Reader, Source, source_of
 from .values import MetadataKV, plain_pairs
 from .walk import Enter, Node, trace
@@ -283,8 +283,7 @@ class Model:
         """All nodes up to the tensor infos, divided as far as `enter` says (see `walk.trace`)."""
         if self.closed:
             raise GGUFError("the file is closed")
-        params = {"stream_start": 0, "stream_end": self.size, "max_nesting": self._max_nesting}
-        return trace(self.layout.head, Reader(self.source), enter, **params)
+        return trace_head(self.source, self.layout, enter, self._max_nesting)
 
     def close(self) -> None:
         """Close the file. Arrays taken from tensors stay valid; tensors can no longer be asked for their data."""
@@ -325,6 +324,21 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> 
     except BaseException:
         opened.close()
         raise
+
+
+def trace_head(source: Source, layout: GGUFStructs, enter: Enter, max_nesting: int = MAX_NESTING) -> Iterator[Node]:
+    """The nodes of a file up to the end of its tensor infos (see `walk.trace`).
+
+    Args:
+        source: The file.
+        layout: Its structs.
+        enter: What is divided.
+        max_nesting: Levels of arrays of arrays that are read.
+
+    Raises:
+        GGUFError: A field cannot be read; those before it were reported.
+    """
+    return trace(layout.head, Reader(source), enter, stream_start=0, stream_end=source.size, max_nesting=max_nesting)
 
 
 def any_source(source: Any) -> Source:

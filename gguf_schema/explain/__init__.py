@@ -5,7 +5,7 @@
 
 from typing import Any, NamedTuple
 
-from ..annotate import Entry, mapped, short
+from ..annotate import Entry, readable
 from ..errors import GGUFError
 from ..file import Model, any_source
 from ..limits import MAX_NESTING
@@ -13,14 +13,11 @@ from ..schema import GGUFStructs, sniff, structs
 from ..sources import Reader, Source
 from ..validate import WITHOUT_DATA, Fault, faults
 from ..validate.rule import WARNING
-from ..walk import kind, locate, trace
+from ..walk import kind, locate
 from .causes import COUNTS, Failure, likely_causes, other_layout
 
 SHOWN_BEFORE, SHOWN_AFTER = 16, 48
 """Bytes shown around the place of a fault."""
-
-DEEPEST = 4
-"""Levels of lists in which fields are told apart."""
 
 
 class Explanation(NamedTuple):
@@ -84,25 +81,14 @@ def _read(source: Source) -> tuple[GGUFStructs | None, list[Entry], GGUFError | 
         errors: list[Any] = Model(source, check=False, max_nesting=MAX_NESTING).faults()
     except GGUFError as failure:
         errors = [failure]
-    return (layout, _entries(source, layout), errors[0]) if errors else (layout, [], None)
-
-
-def _entries(source: Source, layout: GGUFStructs) -> list[Entry]:
-    """The fields that can be read."""
-    reader = Reader(source)
-    params = {"stream_start": 0, "stream_end": source.size, "max_nesting": MAX_NESTING}
-    entries, _ = mapped(lambda enter: trace(layout.head, reader, enter, **params), _shallow)
-    return [entry for entry in entries if entry.is_leaf]
+    if not errors:
+        return layout, [], None
+    return layout, [entry for entry in readable(source, layout) if entry.is_leaf], errors[0]
 
 
 def _read_before(entries: list[Entry], error: GGUFError, offset: int) -> list[Entry]:
     """The fields before the one at fault; all where a count is at fault, because the file goes on behind it."""
     return [entry for entry in entries if entry.start < offset or not offset or error.path in COUNTS]
-
-
-def _shallow(path: str, items: int) -> bool:
-    """What is divided: as in a map, but arrays of arrays only so far. Deep ones may be what is wrong."""
-    return short(path, items) and path.count("[") < DEEPEST
 
 
 def _expected(layout: GGUFStructs, path: str) -> str:

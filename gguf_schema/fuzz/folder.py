@@ -7,26 +7,20 @@ import shlex
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from ..annotate import Entry, entries, map_text, mapped, short
+from ..annotate import Entry, entries, map_text, readable, shallow
 from ..errors import GGUFError
 from ..file import open
-from ..limits import MAX_NESTING
 from ..mutate import unknown_share
 from ..schema import sniff
 from ..sources import MemorySource, Reader
 from ..targets import save
-from ..walk import trace
 from . import Finding
 from .cases import Case, cases
 from .running import arguments
 
 LABELS = "labels.json"
-
-DEEPEST = 4
-"""Levels of lists that a finding's map divides."""
 
 
 def record(case: Case, data: bytes) -> dict[str, Any]:
@@ -112,26 +106,19 @@ def keep(folder: str | os.PathLike[str], finding: Finding, data: bytes, command:
 
 def byte_map(data: bytes) -> str:
     """The byte map of a file; of one that cannot be read as far as it can, and then why it cannot be read further."""
-    source: Any = SimpleNamespace(source=MemorySource(data))
+    source = MemorySource(data)
     try:
         with open(data, check=False) as model:
-            return map_text(model, entries(model, _shallow), with_hex=True)
+            return map_text(source, entries(model, shallow), with_hex=True)
     except GGUFError as error:
-        found = map_text(source, _head(source.source), with_hex=True)
+        found = map_text(source, _head(source), with_hex=True)
         return f"{found}\n{error}" if found else str(error)
 
 
 def _head(source: MemorySource) -> list[Entry]:
     """The fields up to the end of the infos that can be read."""
-    reader = Reader(source)
-    params = {"stream_start": 0, "stream_end": source.size, "max_nesting": MAX_NESTING}
     try:
-        layout = sniff(reader)
+        layout = sniff(Reader(source))
     except GGUFError:
         return []
-    found, _ = mapped(lambda enter: trace(layout.head, reader, enter, **params), _shallow)
-    return found
-
-
-def _shallow(path: str, items: int) -> bool:
-    return short(path, items) and path.count("[") < DEEPEST
+    return readable(source, layout)

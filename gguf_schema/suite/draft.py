@@ -10,13 +10,12 @@ from ..blocks import block
 from ..enums import GGMLQuantizationType, GGUFValueType
 from ..enums import GGUFValueType as T
 from ..errors import GGUFError
-from ..file import any_source, open
+from ..file import any_source, open, trace_head
 from ..keys import ALIGNMENT, ARCHITECTURE
 from ..layout import align_up, alignment_of, known_sizes, place
-from ..limits import MAX_NESTING
 from ..schema import GGUF, LATEST_VERSION, GGUFStructs, sniff
 from ..sources import Reader
-from ..walk import Node, children, trace, unwrap
+from ..walk import Node, children, unwrap
 
 Draft = dict[str, Any]
 """A file in the wire form, as `GGUF.build` takes it; tensor data and offsets may be left out (see `placed`)."""
@@ -241,10 +240,8 @@ def nodes(data: bytes) -> dict[str, Node]:
 
 
 def _traced(data: bytes) -> Iterator[Node]:
-    reader = Reader(any_source(data))
-    layout = sniff(reader)
-    params = {"stream_start": 0, "stream_end": len(data), "max_nesting": MAX_NESTING}
-    return trace(layout.head, reader, lambda path, items: path.count(".array") < 2, **params)
+    source = any_source(data)
+    return trace_head(source, sniff(Reader(source)), lambda path, items: path.count(".array") < 2)
 
 
 def span(data: bytes, path: str) -> tuple[int, int]:

@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 from ..enums import GGUFValueType
 from ..errors import GGUFError
-from ..file import Model
+from ..file import Model, trace_head
 from ..keys import ALIGNMENT, ARCHITECTURE
 from ..layout import align_up, alignment_of, known_sizes
 from ..limits import MAX_NESTING
 from ..policy import Parsed
 from ..schema import GGUFStructs, sniff
 from ..sources import Reader, Source
-from ..walk import Enter, Node, is_inside, trace
+from ..walk import Enter, Node, is_inside
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told, while tensor data is read, up to which byte of how many."""
@@ -73,9 +73,8 @@ class Subject:
         """The nodes of a traced parse, up to where it fails."""
         if self.layout is None:
             return
-        params = {"stream_start": 0, "stream_end": self.size, "max_nesting": MAX_NESTING}
         try:
-            yield from trace(self.layout.head, Reader(self.source), enter, **params)
+            yield from trace_head(self.source, self.layout, enter)
         except GGUFError:
             return
 
