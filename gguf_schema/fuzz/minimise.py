@@ -5,11 +5,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .. import keys
-from ..layout import align_up, alignment_of
-from ..mutate.base import Base, Edit, growth, spliced
+from ..layout import alignment_of
+from ..mutate.base import Base, Edit, growth, padding, spliced
+from ..mutate.verdicts import LENGTHS
 from .cases import Case
 
-TEXTS = ("key.len", "name.len", "string.len")
 PAIRS, TENSORS = "metadata_kv_count", "tensor_count"
 
 
@@ -118,7 +118,7 @@ def _texts(base: Base) -> list[Part]:
     """Strings, to be cut to a letter or two, each to others."""
     parts: list[Part] = []
     for field in base.leaves:
-        if field.kind in TEXTS and field.value > 2:
+        if field.kind in LENGTHS and field.value > 2:
             letters = bytes(97 + digit for digit in divmod(len(parts) % 26**2, 26) if digit) or b"a"
             parts.append(Part((field.start, field.end + field.value, base.string(letters))))
     return parts
@@ -149,13 +149,13 @@ def built(case: Case, parts: list[Part]) -> bytes:
         before = sum(part.data[1] - part.data[0] for part in gone if part.data[0] < base.data_offset + info.offset)
         if before and info.field.start not in starts and not _is_touched(edits, field.start, field.end):
             changed[field.start, field.end] = base.number(info.offset - before, field.end - field.start)
-    padding = (base.infos_end, base.data_offset)
-    if parts and base.infos and (is_repaired or not _is_touched(edits, *padding)):
-        changed.pop(padding, None)
+    between = (base.infos_end, base.data_offset)
+    if parts and base.infos and (is_repaired or not _is_touched(edits, *between)):
+        changed.pop(between, None)
         alignment = alignment_of([]) if any(part.alignment for part in parts) else base.alignment
-        head = [edit for edit in (*made, *((*place, new) for place, new in changed.items())) if edit[1] <= padding[0]]
+        head = [edit for edit in (*made, *((*place, new) for place, new in changed.items())) if edit[1] <= between[0]]
         end = base.infos_end + growth(tuple(head))
-        changed[padding] = bytes(align_up(end, alignment) - end) if len(gone) < len(base.infos) else b""
+        changed[between] = padding(end, alignment) if len(gone) < len(base.infos) else b""
     return spliced(base.data, tuple(sorted([*made, *((*place, new) for place, new in changed.items())])))
 
 

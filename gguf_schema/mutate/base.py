@@ -359,10 +359,14 @@ def growth(edits: tuple[Edit, ...]) -> int:
     return sum(len(new) - (end - start) for start, end, new in edits)
 
 
+def padding(end: int, alignment: int) -> bytes:
+    """Zeros from a position to the alignment."""
+    return bytes(align_up(end, alignment) - end)
+
+
 def repaired(base: Base, edits: tuple[Edit, ...], alignment: int | None = None) -> tuple[Edit, ...]:
     """Edits of the head, and the padding that puts the tensor data back to the alignment, where there are tensors."""
     if not base.infos:
         return edits
     end = base.infos_end + growth(edits)
-    padding = bytes(align_up(end, alignment or base.alignment) - end)
-    return (*edits, (base.infos_end, base.data_offset, padding))
+    return (*edits, (base.infos_end, base.data_offset, padding(end, alignment or base.alignment)))

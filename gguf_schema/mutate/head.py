@@ -9,7 +9,7 @@ from ..enums import GGUFValueType as T
 from ..generate import Seeded
 from ..layout import align_up
 from ..limits import DEFAULT_ALIGNMENT, MAX_NESTING
-from .base import Base, Edit, Field, Pair, growth, repaired, spliced
+from .base import Base, Edit, Field, Pair, growth, padding, repaired, spliced
 from .change import Change, Operation
 from .numbers import aligned, retyped
 from .verdicts import ACCEPT, MILD, UNKNOWN, Verdict, both, placed, reject, shaped, too_many, warn
@@ -168,9 +168,9 @@ def _new_info(base: Base, offset: int) -> tuple[bytes, int]:
 def _with_infos(base: Base, edits: tuple[Edit, ...], places: list[tuple[int, int]], data: bytes = b"") -> Change:
     """Other infos, well counted, and perhaps more data; the verdict is that on where the tensors are."""
     end = base.infos_end + growth(edits)
-    padding = bytes(align_up(end, base.alignment) - end) if places else b""
+    zeros = padding(end, base.alignment) if places else b""
     old_end = base.data_offset if base.infos else base.infos_end
-    change = (*edits, (base.infos_end, old_end, padding))
+    change = (*edits, (base.infos_end, old_end, zeros))
     if data:
         change = (*change, (len(base.data), len(base.data), data))
     return Change(change, both(placed(spliced(base.data, change), end, base.alignment, places), _layers(base)))
@@ -227,11 +227,10 @@ def _append_info(base: Base, field: Field, draw: Seeded) -> Change:
     if not base.infos and base.infos_end != len(base.data):
         return Change(edits, UNKNOWN)
     end = base.infos_end + growth(edits)
-    padding = bytes(align_up(end, base.alignment) - end)
     old_end = base.data_offset if base.infos else base.infos_end
     data = bytes(offset - length) + b"\1" * size + bytes(-size % base.alignment)
     at_end = len(base.data)
-    change = (edits[0], (base.infos_end, old_end, info + padding), (at_end, at_end, data))
+    change = (edits[0], (base.infos_end, old_end, info + padding(end, base.alignment)), (at_end, at_end, data))
     places = [*base.places, (offset, size)]
     return Change(change, both(placed(spliced(base.data, change), end, base.alignment, places), _layers(base)))
 

@@ -4,8 +4,7 @@ from functools import partial
 
 from .. import keys
 from ..generate import Seeded
-from ..layout import align_up
-from .base import Base, Edit, Field, growth, repaired, spliced
+from .base import Base, Edit, Field, growth, padding, repaired, spliced
 from .change import Change, Operation
 from .head import counted
 from .verdicts import ACCEPT, MILD, UNKNOWN, Verdict, both, placed, reject, warn
@@ -49,8 +48,8 @@ def _infos(other: Base, base: Base, field: Field, draw: Seeded) -> Change:
     infos = other.by_path["tensor_infos"]
     edits = (_count(base, other, "tensor_count"), (field.start, field.end, other.data[infos.start : infos.end]))
     end = base.infos_end + growth(edits)
-    padding = bytes(align_up(end, base.alignment) - end) if other.infos else b""
-    change = (edits[0], (field.start, base.data_offset if base.infos else field.end, edits[1][2] + padding))
+    zeros = padding(end, base.alignment) if other.infos else b""
+    change = (edits[0], (field.start, base.data_offset if base.infos else field.end, edits[1][2] + zeros))
     data = spliced(base.data, change)
     return Change(change, _judged(base, other, placed(data, end, base.alignment, other.places)))
 
