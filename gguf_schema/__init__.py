@@ -20,7 +20,7 @@ The map of the house, from the ground up; a module imports only from lower floor
     write hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
     summary demo page/ validate/ mutate/ strategies   compositions of those
     tables/ explain/ suite/ fuzz/                   compositions of these
-    cli                                             the command
+    cli/                                            the command
 """
 
 from .enums import ArrayType, GGMLQuantizationType, GGUFValueType, LlamaFileType, TokenType

@@ -187,7 +187,7 @@ def test_interrupted(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gguf_schema.cli.open", interrupt)
+    monkeypatch.setattr("gguf_schema.cli.streams.open", interrupt)
     assert main(["info"]) == 130
 
 

@@ -7,8 +7,8 @@ import os
 import pytest
 
 import gguf_schema as gs
-from gguf_schema import cli
 from gguf_schema.cli import main
+from gguf_schema.cli.arguments import PROFILE_NAMES
 from gguf_schema.demo import demo_model
 from gguf_schema.validate import PROFILES, RULES, check, verdict
 from gguf_schema.validate.rule import SEVERITIES
@@ -118,7 +118,7 @@ def path(tmp_path):
 
 
 def test_profiles_of_the_command_are_those_that_exist():
-    assert (*PROFILES, "all") == cli.PROFILE_NAMES
+    assert (*PROFILES, "all") == PROFILE_NAMES
 
 
 def test_exit_status(path, tmp_path, capsys):

@@ -1,0 +1,60 @@
+"""The command `gguf-schema`: a module for each subcommand. stdout is the answer, stderr is talk.
+
+A subcommand is a module of its name, listed in `COMMANDS`. It has a function of that name, which takes the arguments
+and gives what is to be printed (a text; None for nothing; a text and the exit status), and `add`, which says what
+arguments there are. Only the module that is asked for is imported, and that imports what it needs itself.
+
+arguments   how arguments are declared
+streams     models and texts in, answers and complaints out
+
+Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read; 130 interrupted; 141 nobody reads.
+"""
+
+import io
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from ..errors import GGUFError
+from ..version import __version__
+from .arguments import Parser, UsageError
+from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
+
+COMMANDS = ("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (default: those of the process); returns the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    parser = _parser(given)
+    args = parser.parse_args(given)
+    about = vars(args).get("file", args.function.__name__)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        answer = args.function(args)
+    except UsageError as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (GGUFError, OSError) as error:
+        say(about, reason(error))
+        return UNREADABLE
+    except MemoryError:
+        say(about, "there is not enough memory")
+        return UNREADABLE
+    if answer is None:
+        return 0
+    text, status = answer if isinstance(answer, tuple) else (answer, 0)
+    return tell(text) or status
+
+
+def _parser(arguments: Sequence[str]) -> Parser:
+    """The parser for these arguments: it knows the one subcommand that they name, or else all."""
+    parser = Parser(prog="gguf-schema", description="Look into GGUF files.")
+    parser.add_argument("--version", action="version", version=f"gguf-schema {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
+    for name in [name for name in COMMANDS if name in arguments[:1]] or COMMANDS:
+        import_module(f".{name}", __name__).add(commands)
+    return parser

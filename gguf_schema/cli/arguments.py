@@ -1,0 +1,71 @@
+"""What subcommands declare their arguments with."""
+
+import argparse
+from collections.abc import Callable
+from typing import NoReturn, TypeAlias
+
+from ..terminal import printable
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+"""What subcommands are added to; argparse has no public name for it."""
+
+FILE = "a GGUF file; '-' is standard input"
+FILE_OR_DEMO = f"{FILE}; without one, a built-in demo model"
+PROFILE_NAMES = ("default", "strict", "spec", "llama.cpp", "llama.cpp-data", "gguf-py", "gguf-py-head", "all")
+
+
+class UsageError(Exception):
+    """The arguments do not go together."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that repeats no terminal commands: arguments may be names of files from strangers."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
+
+
+def command(commands: Commands, function: Callable[..., object]) -> Parser:
+    """Add a subcommand: its name and its help are those of the function that does it."""
+    added = commands.add_parser(function.__name__, help=function.__doc__, description=function.__doc__)
+    added.set_defaults(function=function)
+    return added
+
+
+def model_command(
+    commands: Commands, function: Callable[..., object], file_help: str = FILE, file_nargs: str | None = None
+) -> Parser:
+    """Add a subcommand on one model (see `streams.model`)."""
+    added = command(commands, function)
+    added.add_argument("file", metavar="FILE", nargs=file_nargs, help=file_help)
+    added.add_argument("--no-check", action="store_true", help="read a refused file, too; say on stderr why it was")
+    return added
+
+
+def byte_offset(text: str) -> int:
+    """A number of bytes, in decimal or with 0x in hexadecimal."""
+    return int(text, 0)
+
+
+def positive(text: str) -> int:
+    """A number from 1 on."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def whole(text: str) -> int:
+    """A number from 0 on."""
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def seconds(text: str) -> float:
+    """A number of seconds."""
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise ValueError(text)
+    return number

@@ -1,0 +1,90 @@
+"""`gguf-schema fuzz`."""
+
+import argparse
+import os
+import shutil
+
+from ..errors import GGUFError
+from .arguments import PROFILE_NAMES, Commands, UsageError, command, positive, seconds, whole
+from .streams import INTERRUPTED, models_in
+
+COUNT = 1000
+
+
+def fuzz(args: argparse.Namespace) -> str | tuple[str, int]:
+    """Try a reader on mutants of valid files: what crashes it, what it hangs on, what it judges wrongly."""
+    from ..fuzz import Limits, folder, fuzz, reader, report, smallest_of_each
+    from ..progress import progress
+    from ..validate import PROFILES
+
+    if bool(args.command) == (args.out is not None):
+        raise UsageError("fuzz wants a command, behind --, or --out, or files for --coverage")
+    if args.out is not None and args.time is not None:
+        raise UsageError("--out goes with --count, not with --time")
+    if args.coverage:
+        return _coverage(args)
+    count = COUNT if args.count is None and args.time is None else args.count
+    if args.out is not None:
+        folder.write(args.out, args.seed, args.start, count)
+        return f"{count} files; what each is stands in {os.path.join(args.out, folder.LABELS)}"
+    if os.name != "posix":
+        raise GGUFError("readers can be run on POSIX systems only; --out writes files anywhere")
+    if shutil.which(args.command[0]) is None:
+        raise GGUFError(f"there is no command {args.command[0]!r}")
+    profile = PROFILES[args.profile] if args.profile else None
+    with reader(args.command, Limits(args.timeout, args.memory)) as tried:
+        with progress("fuzz") as show:
+            done = fuzz(tried, args.seed, args.start, count, args.time, args.jobs, profile, show)
+        found = report.records(done, args.command)
+        if args.save is not None:
+            with progress("minimise") as show:
+                small = smallest_of_each(tried, done, args.jobs, profile, show)
+            kept = zip(done.findings.values(), small, strict=True)
+            found = [folder.keep(args.save, finding, data, args.command) for finding, data in kept]
+    text = report.as_json(done, found) if args.json else report.as_text(done, found)
+    return text, 1 if found else INTERRUPTED if done.is_interrupted else 0
+
+
+def _coverage(args: argparse.Namespace) -> str:
+    """What of the format the files exercise, that stand where else the command does."""
+    from ..fuzz.coverage import coverage, coverage_json, coverage_text, exercised
+
+    files = {name: exercised(name) for given in args.command for name in models_in(given)}
+    found = coverage(files)
+    return coverage_json(found) if args.json else coverage_text(found, list(files))
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    added = command(commands, fuzz)
+    added.add_argument(
+        "command",
+        metavar="COMMAND",
+        nargs="*",
+        help="behind '--': the reader, with {} where the file goes, or at the end",
+    )
+    other = added.add_mutually_exclusive_group()
+    other.add_argument(
+        "--coverage",
+        action="store_true",
+        help="run nothing: say what of the format files, or folders of models, exercise; they stand for the command",
+    )
+    other.add_argument("--out", metavar="DIR", help="run nothing: write the files, and labels.json, into this folder")
+    added.add_argument("--seed", type=whole, default=0, metavar="S", help="which files; default: 0")
+    added.add_argument("--start", type=whole, default=0, metavar="I", help="the first of them; default: 0")
+    end = added.add_mutually_exclusive_group()
+    end.add_argument("--count", type=positive, metavar="N", help=f"how many; default: {COUNT}")
+    end.add_argument("--time", type=seconds, metavar="SECONDS", help="as many as can be run in this time")
+    jobs = os.cpu_count() or 1
+    added.add_argument("--jobs", type=positive, default=jobs, metavar="J", help=f"runs at a time; default: {jobs}")
+    added.add_argument(
+        "--timeout", type=seconds, default=5.0, metavar="T", help="seconds that a run may take; default: 5"
+    )
+    added.add_argument(
+        "--memory", type=whole, default=2048, metavar="MIB", help="that a run may take; default: 2048; 0 is no limit"
+    )
+    added.add_argument(
+        "--profile", metavar="P", choices=PROFILE_NAMES[:-1], help="compare verdicts with this profile's"
+    )
+    added.add_argument("--json", action="store_true", help="as one JSON document")
+    added.add_argument("--save", metavar="DIR", help="make each finding small, and save it with its label and map")

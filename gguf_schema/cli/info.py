@@ -1,0 +1,20 @@
+"""`gguf-schema info`."""
+
+import argparse
+
+from .arguments import FILE_OR_DEMO, Commands, model_command
+from .streams import model
+
+
+def info(args: argparse.Namespace) -> str:
+    """Print what is in a file."""
+    from ..summary import summary_json, summary_text
+
+    with model(args) as opened:
+        return summary_json(opened) if args.json else summary_text(opened)
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    added = model_command(commands, info, FILE_OR_DEMO, "?")
+    added.add_argument("--json", action="store_true", help="as one JSON document")

@@ -1,0 +1,81 @@
+"""Models in, answers and complaints out."""
+
+import argparse
+import contextlib
+import os
+import sys
+from typing import Any, BinaryIO
+
+from ..errors import GGUFError
+from ..file import Model, open
+from ..terminal import printable
+
+UNREADABLE = 2
+INTERRUPTED = 130
+NOBODY_READS = 141
+
+
+def model(args: argparse.Namespace) -> Model:
+    """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
+    if args.file is None:
+        from ..demo import demo_model
+
+        source: Any = demo_model()
+    else:
+        source = named(args.file)
+    found = open(source, check=not args.no_check)
+    found.name = {None: "<demo>", "-": "<stdin>"}.get(args.file, args.file)
+    for fault in found.faults() if args.no_check else ():
+        say(args.file, str(fault))
+    return found
+
+
+def named(file: str) -> str | BinaryIO:
+    """The path, or of "-" standard input."""
+    if file != "-":
+        return file
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.buffer
+
+
+def models_in(name: str) -> list[str]:
+    """The file, or of a folder the models in it and below, in the order of their names."""
+    if not os.path.isdir(name):
+        return [name]
+    found = []
+    for folder, folders, files in os.walk(name):
+        folders.sort()
+        models = sorted(os.path.join(folder, file) for file in files if file.lower().endswith(".gguf"))
+        found += [path for path in models if os.path.isfile(path)]  # a pipe would wait for whoever writes
+    return found
+
+
+def reason(error: GGUFError | OSError) -> str:
+    """What went wrong, in few words."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def say(file: str | None, message: str) -> None:
+    """Say something of a file on stderr; None is the demo model."""
+    name = "the demo model" if file is None else file
+    if sys.stderr is not None:  # else print would take stdout
+        with contextlib.suppress(OSError):  # nobody can be told
+            print(f"gguf-schema: {printable(name)}: {printable(message)}", file=sys.stderr)
+
+
+def tell(answer: str) -> int:
+    """Print the answer; the exit status says whether anybody took it."""
+    if sys.stdout is None:
+        say("standard output", "it is closed")
+        return UNREADABLE
+    try:
+        print(answer, flush=True)
+    except OSError as error:
+        # Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # whoever reads has enough
+            return NOBODY_READS
+        say("standard output", error.strerror or str(error))
+        return UNREADABLE
+    return 0
