@@ -17,6 +17,8 @@ from gguf_schema.mutate.base import INDEX, KINDS
 from gguf_schema.mutate.splice import operations as splices
 from gguf_schema.tables.example import example_file, values_file
 from gguf_schema.validate import PROFILES, RULES, check, verdict
+from tools.fuzzing.exercise import agrees, exercise
+from tools.fuzzing.mutants import numbers
 
 T = gs.GGUFValueType
 F32 = np.float32
@@ -63,6 +65,8 @@ MADE = {
     **{f"model {order}{version}": model(order=order, version=version) for order in "<>" for version in (1, 3)},
     **{f"end {end!r}": written({"general.architecture": "llama", "my.last": end}) for end in ENDS},
     "nested": values_file(),
+    "alignment last 1": written({"general.architecture": "llama"}, alignment=4096, version=1),
+    "alignment last, zeros": written({"general.architecture": "llama"}, alignment=64) + bytes(40),
     "with a tail": model() + bytes(7),
     "unpadded": example_file("<", 3)[:-20],
     "empty": written({}),
@@ -84,30 +88,12 @@ def planned(index):
 def some(index):
     """Fixed and drawn mutants of a base."""
     made = planned(index)
-    fixed = min(len(made.fixed), EACH * 3 // 4)
-    numbers = [*range(fixed), *range(len(made.fixed), len(made.fixed) + EACH - fixed)]
-    return [mutant(made, index, number) for number in numbers]
+    return [mutant(made, index, number) for number in numbers(made, EACH)]
 
 
 def disagreements(mutants):
     """Mutants of which the validator says something else than their labels."""
-    found = []
-    for data, label in mutants:
-        faults = check(data)
-        judged = verdict(faults, PROFILES["default"])
-        codes = {fault.code for fault in faults}
-        is_same = label.expected in (judged, "unknown") and (label.rule in codes or label.rule is None)
-        if not is_same:
-            found.append((label, judged, codes))
-    return found
-
-
-def is_read(read, data):
-    try:
-        read(data)
-    except gs.GGUFError:
-        return False
-    return True
+    return [label for data, label in mutants if not agrees(label, exercise(data))]
 
 
 # The same each time.
@@ -220,10 +206,6 @@ def test_labels_are_what_the_validator_finds(first):
         made = some(index)
         assert len(made) == EACH
         assert disagreements(made) == []
-        for data, label in made:
-            is_parsed, is_opened = (is_read(read, data) for read in (gs.GGUF.parse, gs.open))
-            assert is_parsed or not is_opened
-            assert label.expected == "unknown" or is_opened == (label.expected != "reject"), label
 
 
 def test_there_are_enough_of_them():
@@ -241,7 +223,7 @@ def test_faults_of_the_validator_would_be_found(monkeypatch):
     made = some(list(MADE).index("model <3"))
     assert disagreements(made) == []
     monkeypatch.setattr(policy, "SURELY_COUNTABLE", 1 << 80)
-    missed = {label.rule for label, _, _ in disagreements(made)}
+    missed = {label.rule for label in disagreements(made)}
     assert "dimension-range" in missed
     assert missed <= {"dimension-range", "tensor-elements-range"}
 

@@ -236,8 +236,12 @@ class Base:
         return [(info.offset, info.size) for info in self.infos]
 
     def is_last(self, field: Field) -> bool:
-        """Whether nothing is read after the value of a field: it ends the last pair of a file without tensors."""
+        """Whether nothing is read after the value of a field, nor is it used: it ends the last pair of a file without
+        tensors, and is not the alignment.
+        """
         if self.infos or not field.path.startswith(f"metadata_kv[{len(self.pairs) - 1}].value"):
+            return False
+        if self.pairs[-1].standard is keys.ALIGNMENT:
             return False
         item = ITEM.match(field.path)
         if item is None:
