@@ -1,9 +1,12 @@
-"""Where bytes go: a path, whose file is replaced at once when all is written, or a binary file object."""
+"""Where bytes go: a path, whose file is replaced at once when all is written, a binary file object, or a folder."""
 
 import contextlib
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import BinaryIO
+
+from .errors import GGUFError
 
 
 def save(target: str | os.PathLike[str] | BinaryIO, chunks: Iterable[memoryview | bytes]) -> None:
@@ -27,6 +30,24 @@ def save(target: str | os.PathLike[str] | BinaryIO, chunks: Iterable[memoryview 
             _write_all(special, chunks)
     else:
         _replace(os.path.realpath(target), chunks)
+
+
+def own_folder(folder: str | os.PathLike[str], mark: str) -> Path:
+    """A folder that may be written into, because it is ours or is made now.
+
+    Args:
+        folder: Its path.
+        mark: The file that tells that a folder which is not empty was written before.
+
+    Raises:
+        GGUFError: It holds something else.
+        OSError: It cannot be made.
+    """
+    root = Path(folder)
+    if root.is_dir() and any(root.iterdir()) and not (root / mark).is_file():
+        raise GGUFError(f"{root} is not empty, and holds no {mark} of older files")
+    root.mkdir(parents=True, exist_ok=True)
+    return root
 
 
 def _write_all(file: BinaryIO, chunks: Iterable[memoryview | bytes]) -> None:

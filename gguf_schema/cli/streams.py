@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from ..errors import GGUFError
@@ -64,13 +65,17 @@ def say(file: str | None, message: str) -> None:
             print(f"gguf-schema: {printable(name)}: {printable(message)}", file=sys.stderr)
 
 
-def tell(answer: str) -> int:
-    """Print the answer; the exit status says whether anybody took it."""
+def tell(answer: str | Iterable[bytes]) -> int:
+    """Print the answer, a text or pieces of bytes; the exit status says whether anybody took it."""
     if sys.stdout is None:
         say("standard output", "it is closed")
         return UNREADABLE
     try:
-        print(answer, flush=True)
+        if isinstance(answer, str):
+            print(answer, flush=True)
+        else:
+            sys.stdout.buffer.writelines(answer)
+            sys.stdout.buffer.flush()
     except OSError as error:
         # Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

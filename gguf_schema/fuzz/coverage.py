@@ -59,16 +59,19 @@ def exercised(source: Any) -> set[Alternative]:
         found |= {("versions", str(model.version)), ("orders", ORDER_NAMES[model.order])}
         for pair in model.metadata.pairs:
             if isinstance(pair.type, ArrayType):
-                found |= {
-                    ("value types", GGUFValueType.ARRAY.name),
-                    ("element types", GGUFValueType(pair.type.type).name),
-                }
+                found.add(("value types", GGUFValueType.ARRAY.name))
+                found |= {("element types", name) for name in _element_types(pair.type)}
             else:
                 found.add(("value types", pair.type.name))
         for tensor in model.tensors.infos:
             if tensor.type in block_sizes():
                 found.add(("tensor types", GGMLQuantizationType(tensor.type).name))
     return found
+
+
+def _element_types(array: ArrayType) -> set[str]:
+    """The types of an array's elements, and of theirs."""
+    return {GGUFValueType(array.type).name}.union(*(_element_types(inner) for inner in array.items))
 
 
 def coverage(files: dict[str, set[Alternative]]) -> Coverage:
