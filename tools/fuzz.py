@@ -42,13 +42,13 @@ def run_hypothesis(args: argparse.Namespace) -> int:
 
 
 def run_planted(args: argparse.Namespace) -> int:
-    """Faults that are planted in copies of the package: whether, and when, they are found."""
+    """Faults that are planted in copies of the package: whether they are found, and when."""
     missed = 0
     for fault in planted.FAULTS:
-        hit = planted.hunt(fault, args.time, args.seed)
-        missed += hit.seconds is None
-        told = "not found" if hit.seconds is None else f"{hit.seconds:.1f} s, file {hit.finding['files']}"
-        print(f"{fault.name}: {told}: {hit.finding.get('problem', '')}", flush=True)
+        seconds, finding = planted.hunt(fault, args.count, args.seed)
+        missed += not finding
+        told = f"file {finding['files']}: {finding['problem']}" if finding else "not found"
+        print(f"{seconds:5.1f} s  {fault.name}: {told}", flush=True)
     return int(bool(missed))
 
 
@@ -85,7 +85,7 @@ def main() -> int:
     added.set_defaults(run=run_hypothesis)
 
     added = loops.add_parser("planted", help=run_planted.__doc__)
-    added.add_argument("--time", type=float, default=60.0, help="seconds to look for each")
+    added.add_argument("--count", type=int, default=30_000, help="files to look for each in")
     added.add_argument("--seed", type=int, default=0)
     added.set_defaults(run=run_planted)
 

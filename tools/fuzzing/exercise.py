@@ -104,9 +104,15 @@ def _rewrite(model: gs.Model) -> None:
 
 
 def _meaning(model: gs.Model) -> list[Any]:
-    """What a model says, in a form that can be compared: floats by their bits."""
+    """What a model says, in a form that can be compared: floats by their bits.
+
+    Where nobody knows how large a type is, the size depends on what follows the tensor.
+    """
     pairs = [(pair["key"], model.layout.metadata_kv.build(pair)) for pair in model.head.metadata_kv]
-    tensors = [(one.name, one.type, one.dimensions, one.data.tobytes()) for one in model.tensors.infos]
+    tensors = [
+        (one.name, one.type, one.dimensions, None if one.block is None else one.data.tobytes())
+        for one in model.tensors.infos
+    ]
     return [pairs, tensors]
 
 
