@@ -15,13 +15,15 @@ COUNT = 1000
 
 def fuzz(args: argparse.Namespace) -> str | tuple[str, int] | Iterator[bytes]:
     """Try a reader on mutants of valid files: what crashes it, what it hangs on, what it judges wrongly."""
-    is_run = args.out is None and not args.stream
+    is_run = args.out is None and args.export is None and not args.stream
     if bool(args.command) != is_run:
-        raise UsageError("fuzz wants a command, behind --, or --out or --stream, or files for --coverage")
+        raise UsageError("fuzz wants a command, behind --, or --out, --stream or --export, or files for --coverage")
     if args.time is not None and not is_run:
         raise UsageError("--time goes with a command")
     if args.coverage:
         return _coverage(args)
+    if args.export is not None:
+        return _export(*args.export)
     count = COUNT if args.count is None and args.time is None else args.count
     if args.stream:
         from ..fuzz.stream import stream
@@ -73,6 +75,20 @@ def _coverage(args: argparse.Namespace) -> str:
     return coverage_json(found) if args.json else coverage_text(found, list(files))
 
 
+def _export(form: str, folder: str) -> str:
+    """Seeds and a dictionary for other fuzzers."""
+    if form != "libfuzzer":
+        raise UsageError(f"--export knows libfuzzer, not {form!r}")
+    from ..fuzz.export import DICTIONARY, SEEDS, libfuzzer
+
+    sizes, words = libfuzzer(folder)
+    seeds, dictionary = (os.path.join(folder, name) for name in (SEEDS, DICTIONARY))
+    return (
+        f"{len(sizes)} files of {sizes[0]} to {sizes[-1]} bytes, {sum(sizes)} in all, in {seeds}\n"
+        f"{words} words in {dictionary}"
+    )
+
+
 def add(commands: Commands) -> None:
     """Add the command."""
     added = command(commands, fuzz)
@@ -91,6 +107,12 @@ def add(commands: Commands) -> None:
     other.add_argument("--out", metavar="DIR", help="run nothing: write the files, and labels.json, into this folder")
     other.add_argument(
         "--stream", action="store_true", help="run nothing: print each file behind a line of JSON that says its size"
+    )
+    other.add_argument(
+        "--export",
+        nargs=2,
+        metavar=("libfuzzer", "DIR"),
+        help="run nothing: write seeds and a dictionary, for libFuzzer and AFL++, into this folder",
     )
     added.add_argument(
         "--against", type=words, metavar="COMMAND2", help="another reader, in one string: tell where the two differ"

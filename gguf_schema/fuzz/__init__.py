@@ -9,6 +9,9 @@ folder      labelled files, and findings, on disk
 stream      labelled files on a pipe
 report      what was found, as text and as JSON
 coverage    what of the format a corpus exercises
+seeds       a few small files that exercise as much as many
+dictionary  words of the format
+export      those two as a folder for other fuzzers
 """
 
 import time
