@@ -1,5 +1,6 @@
 """What the validator says of labelled files, for each judge; where it says it; and that it cries no wolf."""
 
+import importlib.util
 import io
 import json
 import os
@@ -13,6 +14,7 @@ from gguf_schema.demo import demo_model
 from gguf_schema.validate import PROFILES, RULES, check, verdict
 from gguf_schema.validate.rule import SEVERITIES
 
+from . import peers
 from .shared import CORPUS, cases, corpus_files, needs_corpus
 
 each_case = pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
@@ -94,6 +96,40 @@ def test_tensors_at_one_offset_one_of_them_of_unknown_size():
     infos = [{"name": name, "dimensions": [4], "type": type, "offset": 0} for name, type in (("a", 0), ("b", 99))]
     data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)})
     assert {fault.code for fault in check(data)} == {"tensor-type-unknown", "tensors-overlap", "offset-not-dense"}
+
+
+QUANTISED_ROW = 2**63  # elements of IQ2_S, which are no more than 2^63 * 82 / 256 bytes
+
+
+@pytest.mark.parametrize(
+    ("infos", "left", "verdicts"),
+    [
+        # Dense, and the second, which is empty, begins where the padding of the first would end.
+        ([("a", [4], 0), ("b", [0], 0)], 16, {"llama.cpp": "accept", "llama.cpp-data": "reject"}),
+        ([("a", [4], 0), ("b", [0], 0)], 32, {"llama.cpp": "accept", "llama.cpp-data": "accept"}),
+        # gguf-py sees rows in bytes, and of an empty tensor each dimension but the zeros.
+        ([("a", [QUANTISED_ROW, 0], 22)], 0, {"gguf-py": "accept", "gguf-py-head": "accept", "llama.cpp": "reject"}),
+        ([("a", [QUANTISED_ROW, 0, 4], 22)], 0, {"gguf-py": "reject"}),
+        ([("a", [0, 2**63], 22)], 0, {"gguf-py": "reject"}),
+        ([("a", [0, 2**63 - 1], 22)], 0, {"gguf-py": "accept"}),
+        ([("a", [0, 2**61], 0)], 0, {"gguf-py": "reject"}),
+        ([("a", [0, 2**61 - 1], 0)], 0, {"gguf-py": "accept"}),
+        ([("a", [2**63, 0], 30)], 0, {"gguf-py": "reject"}),
+        ([("a", [0, 2**63 - 1], 30)], 0, {"gguf-py": "accept"}),
+    ],
+)
+def test_readers_of_tensors_without_data(infos, left, verdicts, tmp_path):
+    """What the profiles say, and where it is installed, gguf-py does."""
+    infos = [{"name": name, "dimensions": dims, "type": type} for name, dims, type in infos]
+    for index, info in enumerate(infos):
+        info["offset"] = 32 * index
+    data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(left)})
+    found = check(data)
+    assert {name: verdict(found, PROFILES[name]) for name in verdicts} == verdicts
+    if "gguf-py" in verdicts and importlib.util.find_spec("gguf"):
+        path = tmp_path / "file.gguf"
+        path.write_bytes(data)
+        assert peers.gguf_py_verdicts([path]) == {path: {"accept": "reads", "reject": "refuses"}[verdicts["gguf-py"]]}
 
 
 def test_rules_are_well_formed():
