@@ -4,6 +4,7 @@ import importlib.util
 import io
 import json
 import os
+import struct
 
 import pytest
 
@@ -305,3 +306,79 @@ def test_a_folder_without_models(tmp_path, capsys):
     assert main(["check", str(tmp_path)]) == 2
     (tmp_path / "MODEL.GGUF").write_bytes(demo_model())
     assert main(["check", str(tmp_path)]) == 0
+
+
+# Behind faults that end the parse.
+
+
+def pair(key, type, value):
+    return {"key": key, "value_type": type, "value": value}
+
+
+def head(type, count):
+    """An array's type and length."""
+    return struct.pack("<IQ", type, count)
+
+
+def nested(levels):
+    """Arrays so deep, the innermost with numbers, and strings beside each other one."""
+    value = head(4, 2) + bytes(8)
+    strings = head(8, 2) + struct.pack("<Qs", 1, b"a") + struct.pack("<Q2s", 2, b"bc")
+    for _ in range(levels - 1):
+        value = head(9, 2) + value + strings
+    return value
+
+
+def deep(key, *more):
+    """A file with such arrays, and after them these pairs: more levels than can be built."""
+    return built(pair(key, 9, {"type": 0, "array": [7, 7, 7]}), *more).replace(head(0, 3) + b"\7\7\7", nested(40))
+
+
+def built(*pairs, tensors=(), tail=b""):
+    return gs.GGUF.build({"metadata_kv": list(pairs), "tensor_infos": list(tensors), "tensor_data": tail})
+
+
+def with_unknown_type(*more):
+    """A file with empty arrays of type 13, and after them these pairs."""
+    arrays = [pair(f"a.b{index}", 9, {"type": 0, "array": []}) for index in range(2)]
+    data = bytearray(built(pair("general.architecture", 8, "llama"), *arrays, *more))
+    for index in range(2):
+        start = data.index(b"a.b%d" % index) + 8
+        data[start : start + 4] = (13).to_bytes(4, "little")
+    return bytes(data)
+
+
+ALIGNED = pair("general.alignment", 4, 32)
+
+
+@pytest.mark.parametrize(
+    ("data", "codes"),
+    [
+        (with_unknown_type(), []),
+        (with_unknown_type(ALIGNED), []),
+        (with_unknown_type(pair("general.alignment", 4, 3)), ["alignment-value"]),
+        (with_unknown_type(pair("a.b0", 4, 3)), ["key-twice"]),
+        (with_unknown_type(ALIGNED)[:-2], ["number-cut"]),
+        (deep("a.b", ALIGNED), []),
+        (deep("a.b", ALIGNED)[:-2], ["number-cut"]),
+        (deep("a.b", pair("a.b", 4, 1)), ["key-twice"]),
+        (deep("general.alignment"), ["alignment-type"]),
+    ],
+)
+def test_faults_behind_what_ends_the_parse(data, codes):
+    """What is behind an array that gguf-py passes by is judged, in its place; what is written over it is not."""
+    faults = check(data)
+    passed = {"nesting-depth", "element-type-unknown-empty"}
+    assert passed & {fault.code for fault in faults}
+    assert [fault.code for fault in faults if fault.severity == "error" and fault.code not in passed] == codes
+    assert all(fault.end <= len(data) for fault in faults)
+    assert (verdict(faults, PROFILES["gguf-py"]) == "reject") == bool(codes)
+
+
+def test_not_all_that_ends_the_parse_is_passed_by():
+    """Each costs another parse."""
+    data = bytearray(built(*[pair(f"a.b{index:02}", 9, {"type": 0, "array": []}) for index in range(40)]))
+    for index in range(40):
+        start = data.index(b"a.b%02d" % index) + 9
+        data[start : start + 4] = (13).to_bytes(4, "little")
+    assert [fault.code for fault in check(bytes(data))].count("element-type-unknown-empty") == 9

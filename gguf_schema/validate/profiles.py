@@ -100,7 +100,9 @@ PROFILES = {
             "gguf_init_from_file of llama.cpp, 2026-10, little-endian, with tensor data",
             LLAMA_CPP | {"data-missing", "last-unpadded", "tensor-bytes-range", "offset-wraps", "offset-past-end"},
         ),
-        Profile("gguf-py", "GGUFReader of gguf 0.19.0", GGUF_PY | {"tensor-type-new", "dimensions-numpy", "q8-1-short"}),
+        Profile(
+            "gguf-py", "GGUFReader of gguf 0.19.0", GGUF_PY | {"tensor-type-new", "dimensions-numpy", "q8-1-short"}
+        ),
         Profile(
             "gguf-py-head",
             "GGUFReader of llama.cpp's tree, 2026-10",
