@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from gguf_schema.enums import GGUFValueType
 from gguf_schema.file import any_source
 from gguf_schema.fuzz.running import Outcome
+from gguf_schema.keys import ALIGNMENT
 from gguf_schema.limits import MAX_SIZE, USUAL_DIMENSIONS
 from gguf_schema.validate import PROFILES, REJECT, Fault, verdict
 from gguf_schema.validate.infos import BITS_64
@@ -117,6 +119,19 @@ def asserts_alignment(judged: Judged) -> bool:
     return (is_other or is_array) and bool(judged.codes & {"alignment-type", "alignment-nul"})
 
 
+def takes_array(judged: Judged) -> bool:
+    """The alignment is an array of one UINT32."""
+    pairs = {pair["key"].partition("\0")[0]: pair for pair in reversed(judged.subject.metadata_kv)}
+    pair = pairs.get(ALIGNMENT.template)
+    return (
+        judged.codes <= {"alignment-type", "alignment-nul"}
+        and pair is not None
+        and pair["value_type"] == GGUFValueType.ARRAY
+        and pair["value"]["type"] == GGUFValueType.UINT32
+        and len(pair["value"]["array"]) == 1
+    )
+
+
 def has_new_type(judged: Judged) -> bool:
     """A tensor is of type Q2_0."""
     return "tensor-type-new" in judged.has
@@ -189,6 +204,14 @@ EXPLANATIONS: tuple[Explanation, ...] = (
         "crash",
         asserts_alignment,
         "the older loader asserts that the alignment is a UINT32; the newer refuses the file",
+    ),
+    Explanation(
+        "alignment-array",
+        LLAMA_CPP,
+        "reject",
+        "accept",
+        takes_array,
+        "to the older loader an array of one UINT32 is a UINT32",
     ),
     Explanation(
         "q2-0",

@@ -61,8 +61,8 @@ class Reader(NamedTuple):
 
     @property
     def is_installed(self) -> bool:
-        """Whether it is."""
-        return find_spec(self.package) is not None
+        """Whether it is, and can be run here."""
+        return find_spec(self.package) is not None and hasattr(os, "memfd_create")
 
 
 class Params(ctypes.Structure):
