@@ -1,6 +1,7 @@
 """The fuzzing of our own reader: it sees what goes wrong, sums over runs, and finds nothing in a short one."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from gguf_schema.mutate import Label
 from gguf_schema.validate import check
 from tools.fuzzing import exercise, generated, mutants
 from tools.fuzzing.exercise import WrongError, agrees, described, escape, exercise_all, watched
+from tools.fuzzing.planted import FAULTS, copy_of
 
 PROJECT = Path(__file__).parents[1]
 
@@ -167,3 +169,29 @@ def test_files_by_hypothesis():
     assert found.wrong == {}
     assert sum(found.verdicts.values()) == 40
     assert run("hypothesis", "--count", "3").returncode == 0
+
+
+# Led by what code a file reaches.
+
+
+def atheris(tmp_path, seconds, root=PROJECT):
+    pytest.importorskip("atheris", reason="could not import atheris: pip install '.[atheris]'")
+    arguments = [sys.executable, "tools/fuzz.py", "atheris", "--time", str(seconds), "--folder", str(tmp_path)]
+    return subprocess.run(arguments, cwd=root, capture_output=True, text=True)
+
+
+def test_a_short_run_of_atheris_finds_nothing(tmp_path):
+    told = atheris(tmp_path, 20)
+    assert told.returncode == 0, told.stderr[-3000:]
+    assert int(re.search(r"Done (\d+) runs", told.stderr)[1]) > 20
+    assert list((tmp_path / "corpus").iterdir())
+    assert not list((tmp_path / "findings").iterdir())
+
+
+def test_a_fault_is_found_by_atheris(tmp_path):
+    fault = next(fault for fault in FAULTS if fault.module == "constructs/numbers.py")
+    with copy_of(fault) as root:
+        told = atheris(tmp_path, 60, root)
+    assert told.returncode != 0
+    assert "build makes other bytes than were parsed" in told.stdout
+    assert list((tmp_path / "findings").iterdir())

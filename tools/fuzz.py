@@ -7,16 +7,24 @@ python tools/fuzz.py hypothesis --count 100000                       files that 
 """
 
 import argparse
+import importlib.util
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from gguf_schema.fuzz import export
 from gguf_schema.mutate import mutant
 from gguf_schema.progress import progress
 from tools.fuzzing import generated, mutants, planted
 from tools.fuzzing.exercise import exercise_all
+
+ROOT = Path(__file__).parents[1]
+
+LIMITS = ["-timeout=5", "-rss_limit_mb=1024", "-max_len=4096"]
+"""Of libFuzzer: seconds a file, memory of the process, and bytes of a file."""
 
 
 def run_mutants(args: argparse.Namespace) -> int:
@@ -50,6 +58,23 @@ def run_planted(args: argparse.Namespace) -> int:
         told = f"file {finding['files']}: {finding['problem']}" if finding else "not found"
         print(f"{seconds:5.1f} s  {fault.name}: {told}", flush=True)
     return int(bool(missed))
+
+
+def run_atheris(args: argparse.Namespace) -> int:
+    """Files that atheris makes, led by what code they reach."""
+    if importlib.util.find_spec("atheris") is None:
+        print("not installed: pip install '.[atheris]'", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.folder or Path(temporary)
+        seeds = folder / "seeds"
+        export.libfuzzer(seeds)
+        for name in ("corpus", "findings"):
+            (folder / name).mkdir(exist_ok=True)
+        options = [f"-max_total_time={args.time}", f"-seed={args.seed}", f"-dict={seeds / export.DICTIONARY}", *LIMITS]
+        folders = [f"-artifact_prefix={folder / 'findings'}/", str(folder / "corpus"), str(seeds / export.SEEDS)]
+        target = [sys.executable, "-m", "tools.fuzzing.atheris_target", *options, *folders]
+        return subprocess.run(target, cwd=ROOT, check=False).returncode
 
 
 def run_one(args: argparse.Namespace) -> int:
@@ -88,6 +113,12 @@ def main() -> int:
     added.add_argument("--count", type=int, default=30_000, help="files to look for each in")
     added.add_argument("--seed", type=int, default=0)
     added.set_defaults(run=run_planted)
+
+    added = loops.add_parser("atheris", help=run_atheris.__doc__)
+    added.add_argument("--time", type=int, default=60, help="seconds")
+    added.add_argument("--seed", type=int, default=1)
+    added.add_argument("--folder", type=Path, help="where files that reach new code are kept, and findings")
+    added.set_defaults(run=run_atheris)
 
     args = parser.parse_args()
     status: int = args.run(args)
