@@ -12,7 +12,7 @@ from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros
-from .replacing import replacing
+from .replacement import replacing
 
 __all__ = [
     "save",

@@ -96,7 +96,7 @@ class Swapped(NamedTuple):
 
     def chunks(self, size: int) -> Iterator[memoryview]:
         source, start = self.range
-        step = CHUNK // self.old.itemsize * self.old.itemsize
+        step = max(1, CHUNK // self.old.itemsize) * self.old.itemsize
         for position in range(start, start + size, step):
             data = source.read_at(position, min(step, start + size - position))
             if len(data) % self.old.itemsize:
