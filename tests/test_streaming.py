@@ -279,7 +279,7 @@ def test_a_plan_says_what_will_be_written(folder, path):
         gs.NewTensor("short", T.F32, (3,), lambda: [bytes(12)]),
     ]
     plan = gs.plan({"a.b": 1}, tensors)
-    head = 24 + (8 + 3) + 4 + 4 + (8 + 8 + 4 + 16 + 4 + 8) + (8 + 5 + 4 + 8 + 4 + 8)
+    head = 24 + (8 + 3) + 4 + 4 + (8 + 7 + 4 + 16 + 4 + 8) + (8 + 5 + 4 + 8 + 4 + 8)
     assert head == 127
     assert plan.size == 128 + len(DATA) + 32
     lines = [line.split(maxsplit=2) for line in str(plan).splitlines()]
