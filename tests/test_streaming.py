@@ -236,12 +236,13 @@ def test_sources_that_give_too_little_too_much_or_no_bytes(path, data, told):
         (gs.FileRange(io.BytesIO(b"12"), 5), f"{SIZE} bytes expected at byte 5 of <file object>, 0 are there"),
         (gs.FileRange(io.BytesIO(bytes(SIZE)), 0, 8), f"{SIZE} bytes expected for these dimensions, 8 found"),
         (gs.FileRange(io.BytesIO(b"12"), 0, -1), "-1 bytes expected"),
+        (gs.FileRange(io.BytesIO(bytes(SIZE)), -1), f"{SIZE} bytes expected at byte -1"),
         (io.StringIO("text"), "expected a file object opened in binary mode"),
         ("raw", "expected an array, bytes, a file or an iterable, found str"),
         (None, "expected an array, bytes, a file or an iterable, found NoneType"),
         (np.array([None] * 150), "TypeError: an array of Python objects has no bytes"),
     ],
-    ids=map(str, range(8)),
+    ids=map(str, range(9)),
 )
 def test_what_is_told_before_anything_is_written(data, told):
     with pytest.raises(gs.BuildError, match=rf"^tensor 't'(\.data)?: {told}"):
@@ -437,6 +438,40 @@ def test_whole_blocks_are_asked_for_where_files_could_share_them(tmp_path, path,
     gs.write(path, {}, [gs.NewTensor("t", T.I8, (5 * BLOCK,), gs.FileRange(tmp_path / "raw", start))])
     assert [position for _, position in calls] == [start, BLOCK]
     assert path.read_bytes()[start:] == (tmp_path / "raw").read_bytes()[start : start + 5 * BLOCK]
+
+
+@pytest.fixture(params=["btrfs", "xfs"])
+def sharing_disk(request, tmp_path):
+    """A disk of 320 MiB whose files can share blocks."""
+    image, folder = tmp_path / "image", tmp_path / "disk"
+    image.touch()
+    os.truncate(image, 320 << 20)
+    folder.mkdir()
+    for command in [f"mkfs.{request.param}", "-q", str(image)], ["mount", "-o", "loop", str(image), str(folder)]:
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            pytest.skip(f"no such disk can be made: {error}")
+        if done.returncode:
+            pytest.skip(f"no such disk can be made: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_files_share_blocks_where_they_can(sharing_disk):
+    """A file of most of the disk is written again with another head: for a second one there is no room."""
+    size = os.statvfs(sharing_disk).f_bfree * os.statvfs(sharing_disk).f_frsize * 6 // 10 >> 20 << 20
+    chunks = (np.random.default_rng(n).bytes(1 << 20) for n in range(size >> 20))
+    gs.write(sharing_disk / "old.gguf", {}, [gs.NewTensor("t", T.I8, (size,), chunks)], alignment=BLOCK)
+    with gs.open(sharing_disk / "old.gguf") as model:
+        pair = {"key": "a.b", "value_type": gs.GGUFValueType.STRING, "value": "x" * 9999}
+        head = {"metadata_kv": [*model.head.metadata_kv, pair], "tensor_infos": model.head.tensor_infos}
+        gs.rewrite(model, head).save(sharing_disk / "new.gguf")
+        with gs.open(sharing_disk / "new.gguf") as again:
+            assert np.array_equal(again.tensors["t"].data, model.tensors["t"].data)
+        with pytest.raises(OSError, match=r"No space left on device: .* bytes needed"):
+            gs.write(sharing_disk / "third.gguf", {}, model.tensors)
+    assert sorted(name for name in os.listdir(sharing_disk) if "gguf" in name) == ["new.gguf", "old.gguf"]
 
 
 # Sources that change.
