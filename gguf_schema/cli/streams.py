@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from ..errors import GGUFError
@@ -54,6 +55,34 @@ def models_in(name: str) -> list[str]:
         models = sorted(os.path.join(folder, file) for file in files if file.lower().endswith(".gguf"))
         found += [path for path in models if os.path.isfile(path)]  # a pipe would wait for whoever writes
     return found
+
+
+def demand_free(target: str, force: bool, file: str) -> None:
+    """Refuse to write where a file is, unless that is asked for; over the file that is read in any case.
+
+    Raises:
+        GGUFError: A file is there.
+    """
+    if not os.path.isfile(target):
+        return
+    if os.path.exists(file) and os.path.samefile(target, file):
+        raise GGUFError(f"{target} is the file that is read")
+    if not force:
+        raise GGUFError(f"{target} is there already; --force replaces it")
+
+
+def put(target: str, chunks: Iterable[bytes]) -> None:
+    """Write bytes to a path.
+
+    Raises:
+        GGUFError: They cannot be written, or made.
+    """
+    from ..targets import save
+
+    try:
+        save(target, chunks)
+    except OSError as error:
+        raise GGUFError(f"cannot write {target}: {error.strerror or error}") from None
 
 
 def reason(error: GGUFError | OSError) -> str:
