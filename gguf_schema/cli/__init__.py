@@ -1,8 +1,8 @@
 """The command `gguf-schema`: a module for each subcommand. stdout is the answer, stderr is talk.
 
 A subcommand is a module of its name, listed in `COMMANDS`. It has a function of that name, which takes the arguments
-and gives what is to be printed (a text; None for nothing; a text and the exit status), and `add`, which says what
-arguments there are. Only the module that is asked for is imported, and that imports what it needs itself.
+and gives what is to be printed (a text, or None for nothing; alone, or with the exit status), and `add`, which says
+what arguments there are. Only the module that is asked for is imported, and that imports what it needs itself.
 
 arguments   how arguments are declared
 streams     models and texts in, answers and complaints out
@@ -20,7 +20,7 @@ from ..version import __version__
 from .arguments import Parser, UsageError
 from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
 
-COMMANDS = ("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff", "hash")
+COMMANDS = ("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff", "hash", "extract")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,10 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         say(about, "there is not enough memory")
         return UNREADABLE
-    if answer is None:
-        return 0
     text, status = answer if isinstance(answer, tuple) else (answer, 0)
-    return tell(text) or status
+    return (0 if text is None else tell(text)) or status
 
 
 def _parser(arguments: Sequence[str]) -> Parser:

@@ -101,15 +101,38 @@ def say(file: str | None, message: str) -> None:
 def tell(answer: str) -> int:
     """Print the answer; the exit status says whether anybody took it."""
     if sys.stdout is None:
-        say("standard output", "it is closed")
-        return UNREADABLE
+        return _closed()
     try:
         print(answer, flush=True)
     except OSError as error:
-        # Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # whoever reads has enough
-            return NOBODY_READS
-        say("standard output", error.strerror or str(error))
-        return UNREADABLE
+        return _lost(error)
     return 0
+
+
+def pour(chunks: Iterable[bytes]) -> int:
+    """Write bytes to standard output; the exit status says whether anybody took them."""
+    if sys.stdout is None:
+        return _closed()
+    for chunk in chunks:
+        try:
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            return _lost(error)
+    return 0
+
+
+def _closed() -> int:
+    """The status where there is no standard output."""
+    say("standard output", "it is closed")
+    return UNREADABLE
+
+
+def _lost(error: OSError) -> int:
+    """The status where nobody took what was written."""
+    # Python would complain once more when it flushes stdout at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):  # whoever reads has enough
+        return NOBODY_READS
+    say("standard output", error.strerror or str(error))
+    return UNREADABLE
