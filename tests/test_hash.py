@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 import gguf_schema as gs
 from gguf_schema import strategies, tensor_data
 from gguf_schema.cli import main
+from gguf_schema.cli.hash import KINDS
 from gguf_schema.demo import demo_model
 from gguf_schema.hashing import Hash, hashes, manifest, metadata_hash
-from gguf_schema.hashing.algorithms import NAMESPACE
+from gguf_schema.hashing.algorithms import ALGORITHMS, METADATA, NAMESPACE
+from gguf_schema.terminal import printable
 
 from .shared import corpus_files
 
@@ -329,8 +331,23 @@ def test_names_cannot_make_lines(tmp_path, monkeypatch, capsys):
 def test_any_line_is_read_back(file, tensor):
     base = f"x{file}x"
     hash = Hash("sha256", "00", tensor)
-    (found,) = manifest.parse(manifest.line(f"folder/{base}", hash) + "|", base)
-    assert found.tensor == manifest.printable(tensor) + "|"
+    (found,) = manifest.parse(manifest.line(f"folder/{base}", hash), base)
+    assert found.tensor == printable(tensor)
+
+
+@pytest.mark.parametrize("name", ["a\u00a0b", "a\u2028b", "a\x85b", "a\x0bb", "trailing ", "a:b/c d"])
+def test_names_that_others_do_not_escape(name, tmp_path, monkeypatch, capsys):
+    """gguf-hash writes names as they are."""
+    monkeypatch.chdir(tmp_path)
+    gs.write("x.gguf", {}, {name: np.zeros(3, np.float32)})
+    value = hashlib.sha256(bytes(12)).hexdigest()
+    (tmp_path / "m").write_bytes(f"sha256    {value}  x.gguf:{name}\r\n".encode())
+    assert main(["hash", "x.gguf", "--check", "m"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 OK, 0 FAILED, 0 MISSING, 0 UNKNOWN"
+
+
+def test_the_command_knows_all_kinds():
+    assert set(KINDS) == {*ALGORITHMS, METADATA}
 
 
 def test_files_are_not_overwritten(demo, tmp_path, capsys):

@@ -50,7 +50,7 @@ def _check(args: argparse.Namespace, named: list[str]) -> tuple[str, int]:
     from ..progress import progress
 
     try:
-        with open(args.check, encoding="utf-8", errors="surrogateescape") as file:
+        with open(args.check, encoding="utf-8", errors="surrogateescape", newline="") as file:
             wanted = manifest.parse(file.read(), args.file)
     except OSError as error:
         raise GGUFError(f"cannot read {args.check}: {error.strerror or error}") from None

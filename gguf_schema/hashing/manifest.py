@@ -57,7 +57,7 @@ def line(file: str, hash: Hash) -> str:
 
 
 def parse(text: str, file: str) -> list[Hash]:
-    """The lines of a manifest that are about a file, whatever folder they have it in. Names stay escaped.
+    """The lines of a manifest that are about a file, whatever folder they have it in. Names are escaped.
 
     Empty lines, and those that begin with #, are passed over.
 
@@ -67,13 +67,13 @@ def parse(text: str, file: str) -> list[Hash]:
     base = re.split(r"[/\\]", printable(file))[-1]
     about = re.compile(rf"(?:.*?[/\\])??{re.escape(base)}(?::(.*))?")
     found = []
-    for number, each in enumerate(text.splitlines(), 1):
+    for number, each in enumerate(text.split("\n"), 1):
         if not each.strip() or each.startswith("#"):
             continue
-        parts = each.split(maxsplit=2)
+        parts = each.removesuffix("\r").split(maxsplit=2)
         if len(parts) < 3:
             raise GGUFError(f"line {number} of the manifest is not 'algorithm hash name': {each[:100]!r}")
-        if named := about.fullmatch(parts[2].rstrip()):
+        if named := about.fullmatch(printable(parts[2])):
             found.append(Hash(parts[0], parts[1].lower(), named[1]))
     if not found:
         raise GGUFError(f"no line of the manifest is about {base}")
