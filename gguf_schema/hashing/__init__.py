@@ -38,7 +38,9 @@ def hashes(
     """Hashes of each tensor's data, in the order of the infos, then of all of it in that order, without padding.
 
     They are those of llama.cpp's gguf-hash: data as it stands in the file, so that byte order counts, and names, types
-    and dimensions do not. Data is read in pieces, in little memory; of types that nobody knows up to the next tensor.
+    and dimensions do not. (gguf-py's gguf_hash leaves out tensors whose names end in .attention.masked_bias,
+    .attention.bias or .rotary_emb.inv_freq; gguf-hash does not.) Data is read in pieces, in little memory; of types
+    that nobody knows up to the next tensor.
 
     Args:
         model: An open model.
