@@ -20,7 +20,7 @@ def test_examples_run_in_order(tmp_path, monkeypatch, capsys):
     for name in "model.gguf", "llama.gguf":
         Path(name).write_bytes(demo_model())
     names = {}
-    assert len(BLOCKS) == 10
+    assert len(BLOCKS) == 11
     for block in BLOCKS:
         source = re.sub(r'(?<!\.)open\("new.gguf", "rb"\).read\(\)', 'Path("new.gguf").read_bytes()', block)
         lines_before = TEXT.count("\n", 0, TEXT.index(block))  # hypothesis looks up the source of what it runs
@@ -49,8 +49,11 @@ def test_commands_that_are_named_exist(tmp_path, capsys):
     path = tmp_path / "model.gguf"
     path.write_bytes(demo_model())
     named = re.findall(r"^- `gguf-schema (\w+) \[?FILE…?\]?`(.*?)(?=^- |\n\n)", TEXT, re.MULTILINE | re.DOTALL)
-    assert [command for command, _ in named] == ["info", "dump", "map", "explain", "check"]
+    assert [command for command, _ in named] == ["info", "dump", "map", "explain", "check", "hash"]
+    manifest = tmp_path / "manifest"
+    assert main(["hash", str(path), "--manifest", str(manifest)]) == 0
     values = {"N": "1", "OFFSET": "4", "PATH": "version", "OUT": "-", "P": "all", "CODE": "key-twice"}
+    values["MANIFEST"] = str(manifest)
     for command, text in named:
         assert main([command, str(path)]) == 0
         assert capsys.readouterr().out

@@ -18,16 +18,21 @@ NOBODY_READS = 141
 
 def model(args: argparse.Namespace) -> Model:
     """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
-    if args.file is None:
+    return opened(args.file, args.no_check)
+
+
+def opened(file: str | None, no_check: bool) -> Model:
+    """A file by its name: a path, "-" for standard input, None for the demo model; a refused one, too, if asked for."""
+    if file is None:
         from ..demo import demo_model
 
         source: Any = demo_model()
     else:
-        source = named(args.file)
-    found = open(source, check=not args.no_check)
-    found.name = {None: "<demo>", "-": "<stdin>"}.get(args.file, args.file)
-    for fault in found.faults() if args.no_check else ():
-        say(args.file, str(fault))
+        source = named(file)
+    found = open(source, check=not no_check)
+    found.name = "<demo>" if file is None else "<stdin>" if file == "-" else file
+    for fault in found.faults() if no_check else ():
+        say(file, str(fault))
     return found
 
 
@@ -52,6 +57,34 @@ def models_in(name: str) -> list[str]:
     return found
 
 
+def demand_free(target: str, force: bool, file: str) -> None:
+    """Refuse to write where a file is, unless that is asked for; over the file that is read in any case.
+
+    Raises:
+        GGUFError: A file is there.
+    """
+    if not os.path.isfile(target):
+        return
+    if os.path.exists(file) and os.path.samefile(target, file):
+        raise GGUFError(f"{target} is the file that is read")
+    if not force:
+        raise GGUFError(f"{target} is there already; --force replaces it")
+
+
+def put(target: str, chunks: Iterable[bytes]) -> None:
+    """Write bytes to a path.
+
+    Raises:
+        GGUFError: They cannot be written, or made.
+    """
+    from ..targets import save
+
+    try:
+        save(target, chunks)
+    except OSError as error:
+        raise GGUFError(f"cannot write {target}: {error.strerror or error}") from None
+
+
 def reason(error: GGUFError | OSError) -> str:
     """What went wrong, in few words."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -70,17 +103,31 @@ def tell(answer: str | Iterable[bytes]) -> int:
     if sys.stdout is None:
         say("standard output", "it is closed")
         return UNREADABLE
+    if not isinstance(answer, str):
+        return _pour(answer)
     try:
-        if isinstance(answer, str):
-            print(answer, flush=True)
-        else:
-            sys.stdout.buffer.writelines(answer)
-            sys.stdout.buffer.flush()
+        print(answer, flush=True)
     except OSError as error:
-        # Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # whoever reads has enough
-            return NOBODY_READS
-        say("standard output", error.strerror or str(error))
-        return UNREADABLE
+        return _lost(error)
     return 0
+
+
+def _pour(chunks: Iterable[bytes]) -> int:
+    """Write bytes; what goes wrong where they come from is for the caller."""
+    for chunk in chunks:
+        try:
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            return _lost(error)
+    return 0
+
+
+def _lost(error: OSError) -> int:
+    """The status where nobody took what was written."""
+    # Python would complain once more when it flushes stdout at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):  # whoever reads has enough
+        return NOBODY_READS
+    say("standard output", error.strerror or str(error))
+    return UNREADABLE
