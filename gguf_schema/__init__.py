@@ -18,7 +18,7 @@ The map of the house, from the ground up; a module imports only from lower floor
     values policy description canonical             plain values and the wire form; what is refused; the format as data
     file                                            open, and the views of an open file
     write/ tensor_data hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
-    summary demo page/ validate/ mutate/ strategies diff/ hashing/ extract   compositions of those
+    summary demo page/ validate/ mutate/ strategies diff/ hashing/ extract shards/ convert   compositions of those
     tables/ explain/ suite/ fuzz/                   compositions of these
     cli/                                            the command
 """
@@ -31,12 +31,14 @@ from .errors import (
     GGUFError,
     NestingError,
     ParseError,
+    ShardError,
     TruncatedError,
 )
-from .file import Metadata, Model, Tensor, Tensors, open
+from .file import Metadata, Model, Tensor, Tensors
 from .hyperparameters import Hyperparameters, hyperparameters
 from .quant_mix import Share, quant_mix
 from .schema import GGUF, GGUFStructs, structs
+from .shards import open
 from .tensor_names import gguf_tensor_name
 from .values import MetadataKV
 from .version import __version__
@@ -74,6 +76,7 @@ __all__ = [
     "TruncatedError",
     "NestingError",
     "CheckError",
+    "ShardError",
     "BuildError",
     "__version__",
 ]

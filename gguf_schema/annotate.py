@@ -75,7 +75,7 @@ def entries(model: Model, enter: Enter = short) -> list[Entry]:
         enter: What is divided (see `walk.trace`).
 
     Raises:
-        GGUFError: The file is closed, or has changed.
+        GGUFError: The file is closed, or has changed; or the model is in several files.
     """
     return [*_head(model, enter), *data_entries(model)]
 
@@ -204,6 +204,7 @@ def _item(model: Model, leaf: Entry, index: int) -> list[Entry]:
 
 def _head(model: Model, enter: Enter) -> list[Entry]:
     """The entries up to the end of the tensor infos."""
+    model.demand_one_file()
     found, error = mapped(model.trace_inside, enter)
     if error is not None:
         raise error

@@ -90,6 +90,20 @@ class CheckError(GGUFError):
     code = ""
 
 
+class ShardError(GGUFError):
+    """The files of a model in shards do not make one.
+
+    Args:
+        problem: Which file it is, and what is wrong with it.
+        code: A stable name of what is wrong, for programs: shard-missing, shard-truncated, shard-unreadable,
+            shard-name, shard-foreign, shard-twice, shard-tensor-twice, or shard-tensors.
+    """
+
+    def __init__(self, problem: str, code: str = "") -> None:
+        super().__init__(problem)
+        self.code = code
+
+
 class Finding(NamedTuple):
     """One thing to say about a file.
 

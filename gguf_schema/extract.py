@@ -32,7 +32,7 @@ def npy(model: Model, name: str, show: Show = lambda done, whole: None) -> Itera
     fields = {"descr": dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
     write_array_header_1_0(header, fields)
     yield header.getvalue()
-    yield from _data(model, tensor, show)
+    yield from _data(tensor, show)
 
 
 def raw(model: Model, name: str, show: Show = lambda done, whole: None) -> Iterator[bytes]:
@@ -49,7 +49,7 @@ def raw(model: Model, name: str, show: Show = lambda done, whole: None) -> Itera
     tensor = _named(model, name)
     if tensor.n_bytes is None:
         raise GGUFError(f"the size of type {tensor.type} is not known", f"tensor {name!r}")
-    yield from _data(model, tensor, show)
+    yield from _data(tensor, show)
 
 
 def _named(model: Model, name: str) -> Tensor:
@@ -58,9 +58,9 @@ def _named(model: Model, name: str) -> Tensor:
     return model.tensors[name]
 
 
-def _data(model: Model, tensor: Tensor, show: Show) -> Iterator[bytes]:
+def _data(tensor: Tensor, show: Show) -> Iterator[bytes]:
     done = 0
-    for piece in pieces(model, tensor):
+    for piece in pieces(tensor):
         yield piece
         done += len(piece)
         show(done, tensor.n_bytes or 0)

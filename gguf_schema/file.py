@@ -80,9 +80,10 @@ class Tensor:
         dimensions: In file order, fastest first (ggml's `ne`).
         offset: Start of its data, in bytes, relative to the tensor data.
         n_bytes: Bytes of its data; where the type tells no size the gap to the next tensor, None for the last one.
+        file: The open file that holds its data.
     """
 
-    __slots__ = ("_model", "dimensions", "n_bytes", "name", "offset", "type")
+    __slots__ = ("dimensions", "file", "n_bytes", "name", "offset", "type")
 
     def __init__(self, info: Mapping[str, Any], n_bytes: int | None, model: "Model") -> None:
         self.name: str = info["name"]
@@ -90,12 +91,17 @@ class Tensor:
         self.dimensions: tuple[int, ...] = tuple(info["dimensions"])
         self.offset: int = info["offset"]
         self.n_bytes = n_bytes
-        self._model = model
+        self.file = model
+
+    @property
+    def shard(self) -> int:
+        """The number of its file among the shards of a model, from 0; 0 in a model of one file."""
+        return self.file.shard
 
     @property
     def order(self) -> str:
         """Byte order of its data, "<" or ">"."""
-        return self._model.order
+        return self.file.order
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -109,8 +115,8 @@ class Tensor:
 
     @property
     def data_offset(self) -> int:
-        """Start of its data, in bytes, absolute."""
-        return self._model.data_offset + self.offset
+        """Start of its data, in bytes, absolute; in its shard, where there are several."""
+        return self.file.data_offset + self.offset
 
     @property
     def block(self) -> Block | None:
@@ -130,7 +136,7 @@ class Tensor:
         """
         path, size = f"tensor {self.name!r}", self.located()[2]
         try:
-            buffer, position = self._model.source.view(self.data_offset, size)
+            buffer, position = self.file.source.view(self.data_offset, size)
         except GGUFError as error:
             raise error.inside(path, None) from None
         rows = self._rows()
@@ -151,13 +157,13 @@ class Tensor:
             GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are.
         """
         path = f"tensor {self.name!r}"
-        if self._model.closed:
+        if self.file.closed:
             raise GGUFError("the file is closed", path)
         if self.n_bytes is None:
             raise GGUFError(f"the size of type {self.type} is not known", path)
-        if self.data_offset + self.n_bytes > self._model.size:
-            raise GGUFError(f"{self.n_bytes} bytes declared, the file ends at byte {self._model.size}", path)
-        return self._model.source, self.data_offset, self.n_bytes
+        if self.data_offset + self.n_bytes > self.file.size:
+            raise GGUFError(f"{self.n_bytes} bytes declared, the file ends at byte {self.file.size}", path)
+        return self.file.source, self.data_offset, self.n_bytes
 
     def _rows(self) -> tuple[np.dtype[Any], tuple[int, ...]] | None:
         """The dtype of a block and the shape in blocks; None where the type is unknown or a row is no whole blocks."""
@@ -204,7 +210,8 @@ class Tensors(Mapping[str, Tensor]):
 class Model:
     """An open GGUF file: its metadata and tensor infos are read, its tensor data is not.
 
-    Use it in a `with` statement, or call `close`. Arrays that were taken from it stay valid.
+    Use it in a `with` statement, or call `close`. Arrays that were taken from it stay valid. Of a model in shards it is
+    the first one: `tensors` are those of all, everything else is of that file alone.
 
     Attributes:
         name: The path, or what stands for it.
@@ -219,11 +226,15 @@ class Model:
         head: All that was parsed, in the wire form: the fields of `GGUFStructs.head`.
         layout: The constructs of the file's version and byte order.
         source: Where the bytes come from.
+        shard: The number that the file has among the shards of a model, from 0; 0 where it is no shard.
+        later: The other shards of the model, in order, where this is the first one and they were opened with it.
     """
 
     def __init__(self, source: Source, check: bool, max_nesting: int) -> None:
         self.source = source
         self.closed = False
+        self.shard = 0
+        self.later: tuple[Model, ...] = ()
         self.name = source.name
         self.size = source.size
         self._max_nesting = max_nesting
@@ -249,11 +260,29 @@ class Model:
 
     @cached_property
     def tensors(self) -> Tensors:
-        """The tensors."""
-        infos = self.head.tensor_infos
-        sized = zip(infos, sizes(infos, self._known_sizes), strict=True)
+        """The tensors; of a model in shards those of all."""
         with no_collection():
-            return Tensors([Tensor(info, size, self) for info, size in sized])
+            return Tensors([tensor for shard in self.shards for tensor in shard._own_tensors()])
+
+    def _own_tensors(self) -> Iterator[Tensor]:
+        infos = self.head.tensor_infos
+        for info, size in zip(infos, sizes(infos, self._known_sizes), strict=True):
+            yield Tensor(info, size, self)
+
+    @property
+    def shards(self) -> "tuple[Model, ...]":
+        """The files of the model, in order: this one, and those that were opened with it."""
+        return self, *self.later
+
+    def demand_one_file(self) -> None:
+        """Refuse to take a model in shards for one file.
+
+        Raises:
+            GGUFError: It is in shards.
+        """
+        if self.later:
+            problem = f"the model is in {len(self.shards)} files: open one with shards=False, or merge them"
+            raise GGUFError(problem)
 
     def _findings(self) -> Iterator[Finding]:
         """The faults for which `open` refuses a file, not yet placed."""
@@ -296,8 +325,9 @@ class Model:
 
     def close(self) -> None:
         """Close the file. Arrays taken from tensors stay valid; tensors can no longer be asked for their data."""
-        self.closed = True
-        self.source.close()
+        for shard in self.shards:
+            shard.closed = True
+            shard.source.close()
 
     def __enter__(self) -> Self:
         return self
@@ -310,7 +340,7 @@ class Model:
 
 
 def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING) -> Model:
-    """Open a GGUF file: read its metadata and tensor infos, whatever its size.
+    """Open one GGUF file: read its metadata and tensor infos, whatever its size.
 
     Args:
         source: A path; a bytes-like object; or a binary file object, read from its current position, which stays the

@@ -41,7 +41,8 @@ def summarize(model: Model) -> dict[str, Any]:
     all_of_it = total(mix)
     return {
         "file": model.name,
-        "size": model.size,
+        "shards": len(model.shards),
+        "size": sum(shard.size for shard in model.shards),
         "version": model.version,
         "order": ORDER_NAMES[model.order],
         "metadata_kv_count": len(metadata.pairs),
@@ -125,7 +126,8 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
         f"GGUF v{summary['version']}, {summary['metadata_kv_count']} KV pairs, {summary['tensor_count']} tensors, "
         f"alignment {summary['alignment']}, data at byte {summary['data_offset']}"
     )
-    facts = {"byte order": None if summary["order"] == "little" else summary["order"]}
+    facts = {"shards": None if summary["shards"] == 1 else str(summary["shards"])}
+    facts |= {"byte order": None if summary["order"] == "little" else summary["order"]}
     facts |= {name.replace("_", " "): summary[name] for name in ("architecture", "name", "file_type")}
     facts |= {label: summary["hyperparameters"].get(key.suffix) for label, key in SHOWN.items()}
     if summary["kv_cache_bytes_per_token"] is not None:

@@ -23,26 +23,25 @@ def read_exactly(model: Model, position: int, size: int) -> bytes:
     return data
 
 
-def extent(model: Model, tensor: Tensor) -> int:
+def extent(tensor: Tensor) -> int:
     """The bytes of a tensor's data. Of a type that nobody knows, all up to the next tensor or the end of the file."""
-    return max(0, model.size - tensor.data_offset) if tensor.n_bytes is None else tensor.n_bytes
+    return max(0, tensor.file.size - tensor.data_offset) if tensor.n_bytes is None else tensor.n_bytes
 
 
-def pieces(model: Model, tensor: Tensor, unit: int = 1) -> Iterator[bytes]:
+def pieces(tensor: Tensor, unit: int = 1) -> Iterator[bytes]:
     """The data of a tensor (see `extent`) in pieces of about CHUNK bytes, whole units but for the end of the last.
 
     Args:
-        model: The tensor's file.
         tensor: The tensor.
         unit: In bytes.
 
     Raises:
         GGUFError: The bytes are not all there, or the file is closed.
     """
-    size = extent(model, tensor)
+    size = extent(tensor)
     step = CHUNK // unit * unit
     try:
         for done in range(0, size, step):
-            yield read_exactly(model, tensor.data_offset + done, min(step, size - done))
+            yield read_exactly(tensor.file, tensor.data_offset + done, min(step, size - done))
     except GGUFError as error:
         raise error.inside(f"tensor {tensor.name!r}", None) from None

@@ -18,7 +18,7 @@ FLOORS = [
     {"values", "policy", "description", "canonical"},
     {"file"},
     {"write", "tensor_data", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export", "generate"},
-    {"summary", "demo", "page", "validate", "mutate", "strategies", "diff", "hashing", "extract"},
+    {"summary", "demo", "page", "validate", "mutate", "strategies", "diff", "hashing", "extract", "shards", "convert"},
     {"tables", "explain", "suite", "fuzz"},
     {"cli"},
     {"__main__", "__init__"},

@@ -110,7 +110,7 @@ def test_the_entries_can_be_had_back(data, enter):
 
 @pytest.mark.parametrize("path", corpus_files(), ids=lambda path: path.stem)
 def test_the_entries_of_the_corpus_can_be_had_back(path):
-    with gs.open(path) as model:
+    with gs.open(path, shards=False) as model:
         mapped = entries(model)
         found = unpacked(contents_of(map_html(model, mapped)))
     assert [entry[:3] for entry in found] == [entry[:3] for entry in mapped]

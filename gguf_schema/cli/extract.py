@@ -4,18 +4,18 @@ import argparse
 import os
 
 from .arguments import Commands, UsageError, model_command
-from .streams import demand_free, model, put, say, tell
+from .streams import demand_free, put, say, tell, whole_model
 
 
 def extract(args: argparse.Namespace) -> tuple[None, int]:
-    """Write the data of one tensor to a file: as numpy's .npy, or as the bytes that it is."""
+    """Write the data of one tensor, in whatever shard it is, to a file: as numpy's .npy, or as the bytes that it is."""
     from ..extract import npy, raw
     from ..progress import progress
 
     target = _beside(args.tensor, args.raw) if args.out is None else args.out
     if target != "-":
         demand_free(target, args.force, args.file)
-    with model(args) as opened, progress(args.tensor) as show:
+    with whole_model(args) as opened, progress(args.tensor) as show:
         chunks = (raw if args.raw else npy)(opened, args.tensor, show)
         if target == "-":
             return None, tell(chunks)

@@ -3,14 +3,14 @@
 import argparse
 
 from .arguments import FILE_OR_DEMO, Commands, model_command
-from .streams import model
+from .streams import whole_model
 
 
 def info(args: argparse.Namespace) -> str:
-    """Print what is in a file."""
+    """Print what is in a file; of a shard, what is in all of its model."""
     from ..summary import summary_json, summary_text
 
-    with model(args) as opened:
+    with whole_model(args) as opened:
         return summary_json(opened) if args.json else summary_text(opened)
 
 

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from ..errors import GGUFError
+from .. import shards
+from ..errors import GGUFError, ShardError
 from ..file import Model, open
 from ..terminal import printable
 
@@ -19,6 +20,21 @@ NOBODY_READS = 141
 def model(args: argparse.Namespace) -> Model:
     """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
     return opened(args.file, args.no_check)
+
+
+def whole_model(args: argparse.Namespace) -> Model:
+    """As `model`; of a shard all of its model, or where that cannot be had the file alone: stderr says why."""
+    if args.file in (None, "-"):
+        return model(args)
+    try:
+        whole = shards.open(args.file, check=not args.no_check)
+    except ShardError as error:
+        say(args.file, f"{error}; this is about this file alone")
+        return model(args)
+    for shard in whole.shards if args.no_check else ():
+        for fault in shard.faults():
+            say(shard.name, str(fault))
+    return whole
 
 
 def opened(file: str | None, no_check: bool) -> Model:

@@ -29,7 +29,7 @@ def differences(
     the first is compared with the first.
 
     Args:
-        old: An open model.
+        old: An open model, in one file or in shards.
         new: Another one, of any version and byte order.
         with_data: Compare the tensors' data, too.
         show: Called with the bytes of data compared so far, and all of them.
@@ -41,10 +41,17 @@ def differences(
         yield Difference("version", "", "version", "version", old.version, new.version)
     if old.order != new.order:
         yield Difference("order", "", "version", "version", *(ORDER_NAMES[model.order] for model in (old, new)))
-    yield from heads(old.head, new.head)
+    yield from heads(_head(old), _head(new))
     if with_data:
         yield from data(old, new, show)
-    yield from notes(old, new, with_data)
+    if not old.later and not new.later:
+        yield from notes(old, new, with_data)
+
+
+def _head(model: Model) -> Mapping[str, Any]:
+    """The head of a model; of one in shards with the tensors of all."""
+    infos = [info for shard in model.shards for info in shard.head.tensor_infos]
+    return {**model.head, "tensor_infos": infos} if model.later else model.head
 
 
 def heads(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:

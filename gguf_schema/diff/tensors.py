@@ -80,7 +80,7 @@ def data(old: Model, new: Model, show: Callable[[int, int], None]) -> Iterator[D
             pair = old.tensors.infos[index], new.tensors.infos[news[name]]
             if (pair[0].type, pair[0].dimensions) == (pair[1].type, pair[1].dimensions):
                 common.append((index, news[name], *pair))
-    whole = sum(extent(old, first) for _, _, first, _ in common)
+    whole = sum(extent(first) for _, _, first, _ in common)
     done = 0
 
     def count(size: int) -> None:
@@ -90,13 +90,13 @@ def data(old: Model, new: Model, show: Callable[[int, int], None]) -> Iterator[D
 
     for i, j, first, second in common:
         place = first.name, f"tensor_data[{i}]", f"tensor_data[{j}]"
-        sizes = extent(old, first), extent(new, second)
+        sizes = extent(first), extent(second)
         layouts = _layout(first, sizes[0]), _layout(second, sizes[1])
         if sizes[0] != sizes[1] or (first.order != second.order and layouts[0] is None):
             yield Difference("tensor-unknown", *place, *sizes)
         else:
             size = layouts[0].itemsize if layouts[0] else 1
-            pairs = zip(pieces(old, first, size), pieces(new, second, size), strict=True)
+            pairs = zip(pieces(first, size), pieces(second, size), strict=True)
             if blocks := _compared(pairs, *layouts, count):
                 yield Difference("tensor-data", *place, detail=[blocks])
 

@@ -83,8 +83,9 @@ def contents(model: Model) -> tuple[list[Field], list[Info]]:
     """Everything that is dumped, read in one pass over the file's head. Arrays of strings are not decoded.
 
     Raises:
-        GGUFError: The file is closed or has changed.
+        GGUFError: The file is closed or has changed; or the model is in several files.
     """
+    model.demand_one_file()
     if model.closed:
         raise GGUFError("the file is closed")
     fields: list[Field] = []

@@ -52,12 +52,12 @@ def hashes(
         GGUFError: An algorithm needs a package that is not installed; a file is closed, or its data is not there.
     """
     infos = model.tensors.infos if tensors or whole else []
-    size = sum(extent(model, tensor) for tensor in infos)
+    size = sum(extent(tensor) for tensor in infos)
     together = {name: ALGORITHMS[name].start() for name in whole}
     done = 0
     for tensor in infos:
         alone = {name: ALGORITHMS[name].start() for name in tensors}
-        for piece in pieces(model, tensor):
+        for piece in pieces(tensor):
             for hasher in (*alone.values(), *together.values()):
                 hasher.update(piece)
             done += len(piece)
