@@ -60,8 +60,7 @@ def blocks(order: str) -> dict[T, Block]:
     """The block Structs of all live tensor types.
 
     Args:
-        order: Byte order of the fields, "<" or ">". Byte arrays that ggml reads as larger numbers (Q5_0.qh,
-            Q3_K.scales, IQ3_XXS.qs, IQ1_M.scales) stay byte arrays in both: nobody defines their big-endian form.
+        order: Byte order of the fields, "<" or ">". Of those of `UNDEFINED_BIG` byte arrays stay byte arrays in both.
     """
     u8, u16, i8, i16 = (Integer(order, letter) for letter in "BHbh")
     i32, i64 = Integer(order, "l"), Integer(order, "q")
@@ -213,6 +212,17 @@ def blocks(order: str) -> dict[T, Block]:
         T.Q1_0: Block(128, field("d", f16, SCALE), field("qs", Array(16, u8), "1-bit quants, eight a byte")),
         T.Q2_0: Block(64, field("d", f16, SCALE), field("qs", Array(16, u8), QUANTS_2)),
     }
+
+
+UNDEFINED_BIG = {
+    T.Q5_0: "qh",
+    T.Q5_1: "qh",
+    T.Q3_K: "scales",
+    T.IQ2_XXS: "qs",
+    T.IQ3_XXS: "qs",
+    T.IQ1_M: "scales",
+}
+"""Types whose big-endian form nobody defines → the field that ggml reads as larger numbers than it is declared with."""
 
 
 @cache

@@ -7,6 +7,7 @@ needs itself.
 
 arguments   how arguments are declared
 streams     models and texts in, answers and complaints out
+writing     what commands that write a new file, or several, have in common
 
 Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read; 130 interrupted; 141 nobody reads.
 """
@@ -21,7 +22,10 @@ from ..version import __version__
 from .arguments import Parser, UsageError
 from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
 
-COMMANDS = ("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff", "hash", "extract")
+COMMANDS = (
+    *("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff", "hash", "extract"),
+    "convert",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

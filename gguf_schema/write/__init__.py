@@ -3,7 +3,8 @@
 `write` writes, `plan` tells what `write` would write, and `rewrite` makes the plan of an open file written again, after
 an edit of its head or as it is. A `Plan` is a list of `targets.Piece`s, each with its size and where its bytes come
 from: memory stays bounded, and what comes from files on disk is copied by the kernel. Other layouts are lists of
-pieces, too; `head_of`, `head_piece`, `padding` and `laid_out` help to make them.
+pieces, too; `head_of`, `head_piece`, `padding`, `laid_out`, `canonical_pieces` and `laid_out_anew` help to make them,
+and `not_kept` tells what they leave out.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from ..targets import Show, Target
 from ..values import to_wire
 from .arguments import in_path, pairs_of, with_alignment
 from .plans import Change, Plan, canonical_pieces, demand_sound, head_of, head_piece, laid_out, padding
-from .rewriting import rewrite
+from .rewriting import laid_out_anew, not_kept, rewrite
 from .tensors import FileRange, NewTensor, info_and_data, named, tensor_content
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "padding",
     "laid_out",
     "canonical_pieces",
+    "laid_out_anew",
+    "not_kept",
     "demand_sound",
 ]
 

@@ -37,7 +37,9 @@ def rewrite(
     Raises:
         BuildError: A value does not fit its type, the alignment changes where all is kept, `open` would refuse the
             file, or nobody knows how to swap a type's bytes.
+        GGUFError: The model is in several files.
     """
+    model.demand_one_file()
     fields = model.head if head is None else head
     remade = _canonical if canonical else _faithful
     return remade(model, layout or model.layout, fields["metadata_kv"], fields["tensor_infos"])
@@ -94,7 +96,31 @@ def _data_section(model: Model, order: str) -> Iterator[Piece]:
 def _canonical(
     model: Model, layout: GGUFStructs, metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields]
 ) -> Plan:
-    """The tensors of the infos, and nothing else."""
+    """The tensors of the infos, and nothing else; BOOL bytes as every reader takes them."""
+    pairs = [_with_plain_bools(pair) for pair in metadata_kv]
+    plan = laid_out_anew(model, layout, pairs, tensor_infos)
+    changes = [
+        Change(f"metadata_kv[{index}].value", "BOOL bytes other than 0 become 1")
+        for index, (new, old) in enumerate(zip(pairs, metadata_kv, strict=True))
+        if new is not old
+    ]
+    return plan._replace(changes=[*changes, *plan.changes])
+
+
+def laid_out_anew(
+    model: Model, layout: GGUFStructs, metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields]
+) -> Plan:
+    """The plan of an open file written again in the canonical layout, perhaps of another alignment; values stay.
+
+    Args:
+        model: The file.
+        layout: The constructs of the new file.
+        metadata_kv: The pairs in the wire form; they say the alignment.
+        tensor_infos: The infos in the wire form; their offsets say where in `model` the data is.
+
+    Raises:
+        BuildError: As `rewrite`.
+    """
     _demand_offsets(tensor_infos)
     gaps = {tensor.offset: tensor.n_bytes for tensor in model.tensors.infos}
     data = []
@@ -103,14 +129,21 @@ def _canonical(
         what = f"tensor {info['name']!r}"
         content, size = in_path(tensor_content, what, Tensor(info, size, model), layout.order)
         data.append(Piece(what, size, content))
-    pairs = [_with_plain_bools(pair) for pair in metadata_kv]
-    pieces = canonical_pieces(layout, pairs, tensor_infos, data)
-    changes = [
-        Change(f"metadata_kv[{index}].value", "BOOL bytes other than 0 become 1")
-        for index, (new, old) in enumerate(zip(pairs, metadata_kv, strict=True))
-        if new is not old
-    ]
-    return Plan(pieces, [*changes, *_moves(tensor_infos, data, alignment_of(pairs)), *_leftovers(model)])
+    pieces = canonical_pieces(layout, metadata_kv, tensor_infos, data)
+    return Plan(pieces, list(not_kept(model, tensor_infos, data, alignment_of(metadata_kv))))
+
+
+def not_kept(model: Model, tensor_infos: Sequence[Fields], data: Sequence[Piece], alignment: int) -> Iterator[Change]:
+    """What the canonical layout does not keep of an open file: offsets, and what stands around the tensors.
+
+    Args:
+        model: The file.
+        tensor_infos: The infos of the tensors that are kept, in the wire form.
+        data: The data of each.
+        alignment: Of the canonical layout, in bytes.
+    """
+    yield from _moves(tensor_infos, data, alignment)
+    yield from _leftovers(model)
 
 
 def _demand_offsets(tensor_infos: Sequence[Fields]) -> None:
@@ -161,7 +194,7 @@ def _leftovers(model: Model) -> Iterator[Change]:
     end = model.data_offset
     for tensor in tensors:
         yield from _gap(model, end, tensor.data_offset)
-        end = max(end, tensor.data_offset + (tensor.n_bytes or 0))
+        end = model.size if tensor.n_bytes is None else max(end, tensor.data_offset + tensor.n_bytes)
     padded = model.data_offset + align_up(end - model.data_offset, model.alignment)
     yield from _zeroed(model, end, padded, "tensor_data")
     if model.size < padded:

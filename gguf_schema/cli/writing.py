@@ -1,0 +1,56 @@
+"""What commands that write a new file, or several, have in common."""
+
+import os
+from collections.abc import Callable, Iterable
+
+from ..errors import GGUFError
+from ..targets import Show
+from ..write import Plan
+from .arguments import Parser
+from .streams import demand_free, reason, say, tell
+
+OUT_HELP = "the new file, which must not be there yet; '-' is standard output"
+
+
+def add_options(added: Parser, what: str) -> None:
+    """Add --force and --dry-run."""
+    added.add_argument("--force", action="store_true", help=f"replace {what} if it is there")
+    added.add_argument("--dry-run", action="store_true", help="only print what would be written")
+
+
+def written(plan: Plan, out: str, inputs: Iterable[str], force: bool) -> int:
+    """Write a file; say what changed. The exit status.
+
+    Raises:
+        GGUFError: It is there, it is one that is read, or it cannot be written.
+    """
+    if out == "-":
+        status = tell(bytes(chunk) for piece in plan.pieces for chunk in piece.chunks())
+        name = "standard output"
+    else:
+        for file in inputs:
+            demand_free(out, force, file)
+        save(out, lambda show: plan.save(out, overwrite=force, show=show))
+        status, name = 0, out
+    if status == 0:
+        for change in plan.changes:
+            say(name, f"changed: {change.path}: {change.message}")
+        say(name, f"{plan.size} bytes written")
+    return status
+
+
+def save(out: str, do: Callable[[Show], None]) -> None:
+    """Write what is called `out`, with progress.
+
+    Raises:
+        GGUFError: A file is there already, or it cannot be written.
+    """
+    from ..progress import progress
+
+    try:
+        with progress(out) as show:
+            do(show)
+    except FileExistsError as error:
+        raise GGUFError(f"{os.fsdecode(error.filename)} is there already; --force replaces it") from None
+    except OSError as error:
+        raise GGUFError(f"cannot write {os.fsdecode(error.filename or out)}: {reason(error)}") from None
