@@ -24,7 +24,7 @@ from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
 
 COMMANDS = (
     *("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff", "hash", "extract"),
-    "convert",
+    *("convert", "split", "merge"),
 )
 
 

@@ -1,11 +1,12 @@
 """Where bytes go: a path, whose file is replaced at once when all is written, a binary file object, or a folder.
 
-`save` takes what is small and at hand; `save_pieces` takes pieces of known size, of any size, from anywhere.
+`save` takes what is small and at hand; `save_pieces` takes pieces of known size, of any size, from anywhere; `save_set`
+takes those of several files that belong together.
 """
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from ..sources import FileSource, PathSource, on_disk
@@ -18,6 +19,7 @@ from .replacement import replacing
 __all__ = [
     "save",
     "save_pieces",
+    "save_set",
     "own_folder",
     "Piece",
     "Content",
@@ -72,6 +74,42 @@ def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = Tr
         FileExistsError: A file is there that may not be replaced.
         OSError: It cannot be written, or a source cannot be read.
     """
+    with _opened(target, overwrite, _new_bytes(target, pieces)) as (file, is_file):
+        _fill(file, is_file, pieces, _counter(pieces, show))
+
+
+def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, show: Show | None = None) -> None:
+    """Write files that belong together: all are whole on the disk before the first of them appears.
+
+    They appear from the last to the first, so where the first is, all others are. Of an old set that is replaced the
+    first one goes before; so none is made of old and new files.
+
+    Args:
+        files: The pieces of each, by path.
+        overwrite: As for `save_pieces`.
+        show: Called with the bytes of all files that are written and the whole, often.
+
+    Raises:
+        BuildError, FileExistsError, OSError: As `save_pieces`. Nothing appears, unless it happens while files do.
+    """
+    count = _counter([piece for pieces in files.values() for piece in pieces], show)
+    paths = {os.path.realpath(path): pieces for path, pieces in files.items()}
+    needed = [sum(_new_bytes(path, pieces) for path, pieces in paths.items()), *[0] * len(paths)]
+    with contextlib.ExitStack() as stack:
+        opened = [
+            stack.enter_context(replacing(path, overwrite, room)) for path, room in zip(paths, needed, strict=False)
+        ]
+        for file, pieces in zip(opened, paths.values(), strict=True):
+            _fill(file, True, pieces, count)
+            file.flush()
+            os.fsync(file.fileno())
+        first = next(iter(paths))
+        if overwrite and len(paths) > 1 and os.path.lexists(first):
+            os.unlink(first)
+
+
+def _counter(pieces: Iterable[Piece], show: Show | None) -> Callable[[int], None]:
+    """A function that is called with the bytes that were just written."""
     whole = sum(piece.size for piece in pieces)
     done = 0
 
@@ -81,14 +119,18 @@ def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = Tr
         if show is not None:
             show(done, whole)
 
-    with _opened(target, overwrite, _new_bytes(target, pieces)) as (file, is_file):
-        for piece in _runs(pieces):
-            if not (is_file and _copied(file, piece, count)):
-                for chunk in piece.chunks():
-                    _write_all(file, chunk)
-                    count(len(chunk))
-        for piece in pieces:
-            _demand_unchanged(piece)
+    return count
+
+
+def _fill(file: BinaryIO, is_file: bool, pieces: Sequence[Piece], count: Callable[[int], None]) -> None:
+    """Write pieces that follow each other."""
+    for piece in _runs(pieces):
+        if not (is_file and _copied(file, piece, count)):
+            for chunk in piece.chunks():
+                _write_all(file, chunk)
+                count(len(chunk))
+    for piece in pieces:
+        _demand_unchanged(piece)
 
 
 def _runs(pieces: Iterable[Piece]) -> Iterator[Piece]:

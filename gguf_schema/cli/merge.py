@@ -1,0 +1,26 @@
+"""`gguf-schema merge`."""
+
+import argparse
+
+from .arguments import Commands, command
+from .writing import OUT_HELP, add_options, written
+
+
+def merge(args: argparse.Namespace) -> tuple[str | None, int]:
+    """Write a model in shards as one file; all shards are looked at before anything is written."""
+    from ..shards import merge as merged
+    from ..shards import open_shards
+
+    with open_shards(args.file) as model:
+        plan = merged(model)
+        if args.dry_run:
+            return str(plan), 0
+        return None, written(plan, args.out, [shard.name for shard in model.shards], args.force)
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    added = command(commands, merge)
+    added.add_argument("file", metavar="SHARD", help="any shard; the others are found by its name")
+    added.add_argument("out", metavar="OUT", help=OUT_HELP)
+    add_options(added, "OUT")

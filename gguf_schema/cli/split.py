@@ -1,0 +1,58 @@
+"""`gguf-schema split`."""
+
+import argparse
+import re
+
+from .arguments import Commands, command, positive
+from .streams import demand_free, say
+from .writing import add_options, save
+
+UNITS = {"": 1, "M": 10**6, "G": 10**9}
+"""As gguf-split has them."""
+
+
+def split(args: argparse.Namespace) -> tuple[str | None, int]:
+    """Write a model as shards, PREFIX-00001-of-00003.gguf and so on, as llama.cpp's gguf-split does."""
+    from ..shards import open as open_model
+    from ..shards import split as divided
+
+    with open_model(args.file) as model:
+        shards = divided(
+            model,
+            max_tensors=args.max_tensors,
+            max_size=args.max_size,
+            no_tensor_first_split=args.no_tensor_first_split,
+        )
+        if args.dry_run:
+            return shards.text(args.prefix), 0
+        for path in shards.paths(args.prefix):
+            for shard in model.shards:
+                demand_free(path, args.force, shard.name)
+        save(args.prefix, lambda show: shards.save(args.prefix, overwrite=args.force, show=show))
+    for path, tensors, plan in zip(shards.paths(args.prefix), shards.tensors, shards.plans, strict=True):
+        say(path, f"{tensors} tensors, {plan.size} bytes written")
+    for change in shards.changes:
+        say(args.file, f"not kept: {change.path}: {change.message}")
+    return None, 0
+
+
+def size(text: str) -> int:
+    """A number of bytes, perhaps with M or G for a million or a thousand millions."""
+    found = re.fullmatch(r"([0-9]+)([MG]?)", text)
+    if found is None or not int(found[1]):
+        raise ValueError(text)
+    return int(found[1]) * UNITS[found[2]]
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    added = command(commands, split)
+    added.add_argument("file", metavar="IN", help="a GGUF file; or a shard, and all of its model are divided anew")
+    added.add_argument("prefix", metavar="PREFIX", help="the names of the shards up to the number")
+    limit = added.add_mutually_exclusive_group()
+    limit.add_argument("--max-tensors", type=positive, metavar="N", help="tensors of a shard (default: 128)")
+    limit.add_argument(
+        "--max-size", type=size, metavar="N[M|G]", help="bytes of a shard, of which only tensors count; M is 1,000,000"
+    )
+    added.add_argument("--no-tensor-first-split", action="store_true", help="put metadata alone into the first shard")
+    add_options(added, "shards")

@@ -1,0 +1,598 @@
+"""Models in shards: opened as one, made of one, made into one; and sets that are none."""
+
+import io
+import json
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gguf_schema as gs
+from gguf_schema import shards
+from gguf_schema.cli import main
+from gguf_schema.diff import differences, is_note
+from gguf_schema.dump import dump_text
+from gguf_schema.generate import valid_file
+from gguf_schema.hashing import hashes
+from gguf_schema.shards import ShardName, merge, open_shards, split
+from tests import peers
+from tests.shared import CORPUS, needs_corpus
+
+Q = gs.GGMLQuantizationType
+T = gs.GGUFValueType
+ROOT = Path(__file__).parents[1]
+SPLIT_TYPES = {"split.no": T.UINT16, "split.count": T.UINT16, "split.tensors.count": T.INT32}
+
+
+def saved(plan):
+    out = io.BytesIO()
+    plan.save(out)
+    return out.getvalue()
+
+
+def model(tensors=10, **options):
+    """A model of so many tensors, F32 and Q8_0 in turn."""
+    pairs = {"general.architecture": "llama", "general.name": "test", "a.numbers": np.arange(50, dtype=np.int16)}
+    data = {}
+    for number in range(tensors):
+        values = np.arange(number, number + 68, dtype=np.uint8)
+        data[f"blk.{number}.w"] = (Q.Q8_0, values) if number % 2 else np.full((3, 11), number, np.float32)
+    out = io.BytesIO()
+    gs.write(out, pairs, data, **options)
+    return out.getvalue()
+
+
+def divided(data, prefix, **options):
+    """Split a model, given by its bytes; what splitting says."""
+    with gs.open(data) as opened:
+        found = split(opened, **options)
+        found.save(prefix)
+        return found
+
+
+@pytest.fixture
+def prefix(tmp_path):
+    """The shards of `model()`, three of them."""
+    divided(model(), tmp_path / "m", max_tensors=4)
+    return tmp_path / "m"
+
+
+def path_of(prefix, number, of=3):
+    return Path(f"{prefix}-{number:05}-of-{of:05}.gguf")
+
+
+def placed(path):
+    """The keys that tell a shard's place, with their types."""
+    with gs.open(path, shards=False) as opened:
+        return {pair.key: (pair.type, pair.value) for pair in opened.metadata.pairs if pair.key in SPLIT_TYPES}
+
+
+def with_value(path, key, value):
+    """Change a value of a shard, or leave the pair out."""
+    with gs.open(path, shards=False) as opened:
+        pairs = [pair._replace(value=value) if pair.key == key else pair for pair in opened.metadata.pairs]
+        pairs = [pair for pair in pairs if pair.value is not None]
+        out = io.BytesIO()
+        gs.write(out, pairs, opened.tensors, order=opened.order)
+    path.write_bytes(out.getvalue())
+
+
+# Opening.
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_any_name_opens_the_whole_model(prefix, number):
+    with gs.open(model()) as whole, gs.open(path_of(prefix, number)) as opened:
+        assert opened.name == str(path_of(prefix, 1))
+        assert list(opened.tensors) == list(whole.tensors)
+        assert [tensor.shard for tensor in opened.tensors.values()] == [0] * 4 + [1] * 4 + [2] * 2
+        assert [shard.name for shard in opened.shards] == [str(path_of(prefix, each)) for each in (1, 2, 3)]
+        assert opened.metadata["general.name"] == "test"
+        assert opened.metadata["split.count"] == 3
+        for name, tensor in opened.tensors.items():
+            assert tensor.data.tobytes() == whole.tensors[name].data.tobytes()
+            held = Path(opened.shards[tensor.shard].name).read_bytes()
+            assert held[tensor.data_offset : tensor.data_offset + tensor.n_bytes] == tensor.data.tobytes()
+            assert tensor.file is opened.shards[tensor.shard]
+        data = opened.tensors["blk.9.w"].data
+    assert data.tobytes() == bytes(range(9, 77))
+    with pytest.raises(gs.GGUFError, match="closed"):
+        _ = opened.tensors["blk.9.w"].data
+
+
+def test_one_file_where_that_is_said(prefix):
+    with gs.open(path_of(prefix, 2), shards=False) as opened:
+        assert list(opened.tensors) == [f"blk.{number}.w" for number in range(4, 8)]
+        assert [tensor.shard for tensor in opened.tensors.values()] == [1] * 4
+        assert opened.shards == (opened,)
+        assert "general.name" not in opened.metadata
+
+
+@pytest.mark.parametrize("source", ["bytes", "file object", "another name", "no form"])
+def test_what_tells_no_siblings_is_opened_alone(prefix, source, tmp_path):
+    path = path_of(prefix, 2)
+    other = tmp_path / ("blob" if source == "no form" else "m-2-of-3.gguf")
+    shutil.copy(path, other)
+    given = {"bytes": path.read_bytes(), "file object": io.BytesIO(path.read_bytes())}.get(source, other)
+    with gs.open(given) as opened:
+        assert len(opened.tensors) == 4
+        assert opened.shard == 1
+
+
+def test_a_name_alone_makes_no_shard(tmp_path):
+    path = path_of(tmp_path / "whole", 1)
+    path.write_bytes(model())
+    with gs.open(path) as opened:
+        assert len(opened.tensors) == 10
+    for count in 0, 1:  # gguf-split leaves a count of 0 where it merges
+        gs.write(path, {"split.no": (T.UINT16, 0), "split.count": (T.UINT16, count)})
+        with gs.open(path) as opened:
+            assert opened.later == ()
+
+
+def test_links_to_shards_are_followed_by_their_own_names(prefix, tmp_path):
+    """As in the cache of Hugging Face's hub, whose files are called by their hashes."""
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "snapshot").mkdir()
+    for number in 1, 2, 3:
+        path_of(prefix, number).rename(tmp_path / "blobs" / f"{number}")
+        path_of(tmp_path / "snapshot" / "x", number).symlink_to(tmp_path / "blobs" / f"{number}")
+    with gs.open(path_of(tmp_path / "snapshot" / "x", 3)) as opened:
+        assert len(opened.tensors) == 10
+
+
+def missing(prefix):
+    path_of(prefix, 2).unlink()
+
+
+def first_missing(prefix):
+    path_of(prefix, 1).unlink()
+
+
+def doubled(prefix):
+    shutil.copy(path_of(prefix, 2), path_of(prefix, 3))
+
+
+def doubled_before(prefix):
+    shutil.copy(path_of(prefix, 3), path_of(prefix, 2))
+
+
+def swapped(prefix):
+    path_of(prefix, 2).rename(prefix)
+    path_of(prefix, 3).rename(path_of(prefix, 2))
+    prefix.rename(path_of(prefix, 3))
+
+
+def wrong_number(prefix):
+    with_value(path_of(prefix, 3), "split.no", 7)
+
+
+def no_number(prefix):
+    with_value(path_of(prefix, 3), "split.no", None)
+
+
+def wrong_count(prefix):
+    with_value(path_of(prefix, 3), "split.count", 4)
+
+
+def no_shard(prefix):
+    with_value(path_of(prefix, 3), "split.count", None)
+
+
+def foreign(prefix):
+    with_value(path_of(prefix, 3), "split.tensors.count", 11)
+
+
+def wrong_total(prefix):
+    for number in 1, 2, 3:
+        with_value(path_of(prefix, number), "split.tensors.count", 11)
+
+
+def no_total(prefix):
+    with_value(path_of(prefix, 1), "split.tensors.count", None)
+
+
+def big_endian(prefix):
+    with gs.open(path_of(prefix, 3), shards=False) as opened:
+        data = saved(gs.rewrite(opened, layout=gs.structs(">", 3)))
+    path_of(prefix, 3).write_bytes(data)
+
+
+def cut_data(prefix):
+    os.truncate(path_of(prefix, 2), path_of(prefix, 2).stat().st_size - 30)
+
+
+def cut_head(prefix):
+    os.truncate(path_of(prefix, 2), 60)
+
+
+def no_model(prefix):
+    path_of(prefix, 2).write_bytes(b"<html>not found</html>")
+
+
+def same_tensor(prefix):
+    with gs.open(path_of(prefix, 3), shards=False) as opened:
+        head = {**opened.head, "tensor_infos": [dict(info) for info in opened.head.tensor_infos]}
+        head["tensor_infos"][0]["name"] = "blk.0.w"
+        data = saved(gs.rewrite(opened, head))
+    path_of(prefix, 3).write_bytes(data)
+
+
+FAULTS = [
+    (missing, "shard-missing", "1 of 3 shards missing: .*m-00002-of-00003.gguf$"),
+    (first_missing, "shard-missing", "m-00001-of-00003.gguf$"),
+    (doubled, "shard-twice", "m-00003-of-00003.gguf is the same shard as .*m-00002-of-00003.gguf$"),
+    (doubled_before, "shard-twice", "m-00002-of-00003.gguf is the same shard as .*m-00003-of-00003.gguf$"),
+    (swapped, "shard-name", "m-00002-of-00003.gguf is not called as it should be: it is shard 3$"),
+    (wrong_number, "shard-name", "m-00003-of-00003.gguf is not called as it should be: it is shard 8$"),
+    (no_number, "shard-name", "m-00003-of-00003.gguf is not called as it should be: it says no number$"),
+    (wrong_count, "shard-foreign", "m-00003-of-00003.gguf is of another set: 4 shards, 10 tensors; 3 and 10"),
+    (no_shard, "shard-foreign", "m-00003-of-00003.gguf is no shard: it has no split.count$"),
+    (foreign, "shard-foreign", "m-00003-of-00003.gguf is of another set: 3 shards, 11 tensors"),
+    (wrong_total, "shard-tensors", "have 10 tensors; 11 are expected$"),
+    (no_total, "shard-tensors", "m-00001-of-00003.gguf has no split.tensors.count$"),
+    (big_endian, "shard-foreign", "m-00003-of-00003.gguf is of another set"),
+    (cut_data, "shard-truncated", "m-00002-of-00003.gguf cannot be read: tensor_data at byte"),
+    (cut_head, "shard-truncated", "m-00002-of-00003.gguf cannot be read: metadata_kv"),
+    (no_model, "shard-unreadable", "m-00002-of-00003.gguf cannot be read: magic at byte 0: .*HTML"),
+    (
+        same_tensor,
+        "shard-tensor-twice",
+        "m-00003-of-00003.gguf has a tensor 'blk.0.w', as .*m-00001-of-00003.gguf has$",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "code", "message"), FAULTS, ids=lambda part: getattr(part, "__name__", ""))
+def test_sets_that_are_none_are_named(prefix, spoil, code, message, capsys):
+    spoil(prefix)
+    named = path_of(prefix, 3 if spoil is first_missing else 1)
+    for opener in gs.open, open_shards:
+        with pytest.raises(gs.ShardError, match=message) as caught:
+            opener(named)
+        assert caught.value.code == code
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.code) == (str(caught.value), code)
+    with gs.open(named, shards=False) as alone:
+        assert alone.later == ()
+    out = prefix.parent / "out.gguf"
+    assert main(["merge", str(named), str(out)]) == 2
+    assert re.search(message.rstrip("$"), capsys.readouterr().err)
+    assert not out.exists()
+    # To look at, the file is there.
+    for command in "info", "map", "dump", "check":
+        assert main([command, str(named)]) == 0, command
+    told = capsys.readouterr()
+    assert "this is about this file alone" in told.err
+    assert "4 tensors" in told.out or spoil is first_missing
+
+
+def test_a_set_whose_first_name_is_wrong(prefix, tmp_path):
+    for number in 1, 2, 3:
+        path_of(prefix, number).rename(path_of(prefix, number, of=4))
+    with pytest.raises(gs.ShardError, match="is not called as it should be: it is one of 3 shards") as caught:
+        gs.open(path_of(prefix, 1, of=4))
+    assert caught.value.code == "shard-name"
+
+
+def test_what_opening_a_broken_set_opened_is_closed(prefix):
+    wrong_total(prefix)
+    held = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else pytest.skip("no list of open files")
+    with pytest.raises(gs.ShardError):
+        gs.open(path_of(prefix, 1))
+    assert len(os.listdir("/proc/self/fd")) == held
+
+
+def test_merge_wants_a_shard(prefix, tmp_path):
+    with pytest.raises(gs.ShardError, match="is not called like a shard"):
+        open_shards(tmp_path / "whole.gguf")
+    path_of(tmp_path / "w", 1).write_bytes(model())
+    with pytest.raises(gs.ShardError, match=r"is no shard: it has no split\.count"):
+        open_shards(path_of(tmp_path / "w", 1))
+    with pytest.raises(FileNotFoundError):
+        open_shards(path_of(tmp_path / "nothing", 1))
+
+
+def test_what_needs_one_file_says_so(prefix):
+    with gs.open(path_of(prefix, 1)) as opened:
+        for function in gs.rewrite, dump_text:
+            with pytest.raises(
+                gs.GGUFError, match="the model is in 3 files: open one with shards=False, or merge them"
+            ):
+                function(opened)
+
+
+def test_what_takes_models_takes_those_in_shards(prefix):
+    with gs.open(model()) as whole, gs.open(path_of(prefix, 2)) as opened:
+        assert list(hashes(opened)) == list(hashes(whole))
+        found = list(differences(whole, opened))
+        assert {difference.kind for difference in found} == {"pair-added"}
+        assert {difference.name for difference in found} == SPLIT_TYPES.keys()
+        assert gs.quant_mix(opened.tensors.infos) == gs.quant_mix(whole.tensors.infos)
+        assert not opened.faults()
+
+
+def test_the_command_tells_of_the_whole_model(prefix, tmp_path, capsys):
+    assert main(["info", str(path_of(prefix, 2)), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["shards"], summary["tensor_count"]) == (3, 10)
+    assert summary["size"] == sum(path_of(prefix, number).stat().st_size for number in (1, 2, 3))
+    assert main(["info", str(path_of(prefix, 2))]) == 0
+    assert "shards: 3\n" in capsys.readouterr().out
+    assert main(["extract", str(path_of(prefix, 1)), "blk.9.w", str(tmp_path / "raw"), "--raw"]) == 0
+    assert (tmp_path / "raw").read_bytes() == bytes(range(9, 77))
+    capsys.readouterr()
+    assert main(["dump", str(path_of(prefix, 2))]) == 0
+    assert "4 tensor(s)" in capsys.readouterr().out
+
+
+# Splitting and merging.
+
+
+def test_shards_are_those_of_gguf_split(prefix):
+    """Names, keys with types, and where the tensors are: as gguf-split.cpp writes them."""
+    assert sorted(os.listdir(prefix.parent)) == [path_of(prefix, number).name for number in (1, 2, 3)]
+    for number in 1, 2, 3:
+        with gs.open(path_of(prefix, number), shards=False) as opened:
+            own = opened.metadata.pairs[-3:]
+            assert [pair.key for pair in own] == ["split.no", "split.tensors.count", "split.count"]
+            assert {pair.key: pair.type for pair in own} == SPLIT_TYPES
+            assert [pair.value for pair in own] == [number - 1, 10, 3]
+            assert len(opened.metadata) == (6 if number == 1 else 3)
+            assert saved(gs.rewrite(opened, canonical=True)) == path_of(prefix, number).read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_splitting_and_merging_gives_the_original_bytes(seed, tmp_path):
+    data = valid_file(seed)
+    with gs.open(data) as opened:
+        data = saved(gs.rewrite(opened, canonical=True))
+        count = len(opened.tensors)
+    options = ({"max_tensors": 1}, {"max_tensors": 2, "no_tensor_first_split": True}, {"max_size": 600})[seed % 3]
+    found = divided(data, tmp_path / "m", **options)
+    assert not found.changes
+    assert sum(found.tensors) == count
+    with open_shards(found.paths(tmp_path / "m")[-1]) as opened:
+        plan = merge(opened)
+        assert not plan.changes
+        assert saved(plan) == data
+        # Divided anew, and merged again.
+        split(opened, max_tensors=3).save(tmp_path / "n")
+    with open_shards(sorted(tmp_path.glob("n-*"))[0]) as opened:
+        assert saved(merge(opened)) == data
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_merging_does_not_give_back_is_told(seed, tmp_path):
+    data = valid_file(seed)
+    found = divided(data, tmp_path / "m", max_tensors=1)
+    with open_shards(found.paths(tmp_path / "m")[0]) as opened:
+        merged = saved(merge(opened))
+    assert (merged == data) == (not found.changes)
+    with gs.open(data) as old, gs.open(merged) as new:
+        assert all(map(is_note, differences(old, new)))
+
+
+def test_gaps_tails_and_old_keys_are_told(tmp_path):
+    infos = [{"name": "t", "dimensions": [2], "type": 0, "offset": 32}]
+    pairs = [{"key": "split.count", "value_type": T.UINT16, "value": 0}]
+    data = gs.GGUF.build({"metadata_kv": pairs, "tensor_infos": infos, "tensor_data": b"gap!" * 16, "tail": b"tail"})
+    found = divided(data, tmp_path / "m")
+    told = found.text(tmp_path / "m")
+    for part in "split.count is replaced", "between tensors", "tail", "32 becomes 0":
+        assert part in told
+    assert placed(path_of(tmp_path / "m", 1, of=1))["split.count"] == (T.UINT16, 1)
+    with open_shards(path_of(tmp_path / "m", 1, of=1)) as opened:
+        assert gs.open(saved(merge(opened))).metadata.pairs == []
+
+
+def test_pairs_of_later_shards_that_are_left_out_are_told(prefix):
+    with gs.open(path_of(prefix, 2), shards=False) as opened:
+        pairs = [*opened.metadata.pairs, gs.MetadataKV("an.other", T.UINT8, 3)]
+        out = io.BytesIO()
+        gs.write(out, pairs, opened.tensors)
+    path_of(prefix, 2).write_bytes(out.getvalue())
+    with open_shards(path_of(prefix, 1)) as opened:
+        (change,) = merge(opened).changes
+        assert change.message.startswith("an.other of ")
+
+
+@pytest.mark.parametrize("alignment", [8, 64, 4096])
+@pytest.mark.parametrize("layout", [("<", 3), (">", 3), ("<", 1)])
+def test_every_shard_has_the_models_layout_and_alignment(tmp_path, alignment, layout):
+    order, version = layout
+    data = model(order=order, version=version, alignment=alignment)
+    found = divided(data, tmp_path / "m", max_tensors=4)
+    for path in found.paths(tmp_path / "m"):
+        with gs.open(path, shards=False) as opened:
+            assert (opened.order, opened.version, opened.alignment) == (order, version, alignment)
+            assert all(tensor.data_offset % alignment == 0 for tensor in opened.tensors.infos)
+    with open_shards(found.paths(tmp_path / "m")[0]) as opened:
+        assert saved(merge(opened)) == data
+
+
+def test_types_that_nobody_knows_survive(tmp_path):
+    """Their data goes up to the next tensor, or the end of the file."""
+    out = io.BytesIO()
+    tensors = [gs.NewTensor(f"t{n}", 4242, (8,), bytes([n]) * 64) for n in range(5)]
+    gs.write(out, {}, tensors)
+    found = divided(out.getvalue(), tmp_path / "m", max_tensors=2)
+    assert not found.changes
+    with open_shards(found.paths(tmp_path / "m")[0]) as opened:
+        assert saved(merge(opened)) == out.getvalue()
+
+
+def test_sizes_are_counted_as_gguf_split_does(tmp_path):
+    """Only tensors, each up to a multiple of 32; one that is larger has a shard of its own."""
+    tensors = {f"t{n}": np.zeros(size, np.int8) for n, size in enumerate([33, 32, 31, 200, 1, 1, 1])}
+    out = io.BytesIO()
+    gs.write(out, {}, tensors)
+    with gs.open(out.getvalue()) as opened:
+        assert list(split(opened, max_size=96).tensors) == [2, 1, 1, 3]
+        assert list(split(opened, max_size=95).tensors) == [1, 2, 1, 2, 1]
+        assert list(split(opened, max_size=1).tensors) == [1] * 7
+        assert list(split(opened, max_size=10**9).tensors) == [7]
+        assert list(split(opened, max_tensors=3).tensors) == [3, 3, 1]
+        assert list(split(opened, max_tensors=3, no_tensor_first_split=True).tensors) == [0, 3, 3, 1]
+        assert list(split(opened).tensors) == [7]
+
+
+def test_without_tensors_there_is_one_shard(tmp_path):
+    for options in {}, {"no_tensor_first_split": True}, {"max_size": 5}:
+        with gs.open(model(0)) as opened:
+            assert list(split(opened, **options).tensors) == [0]
+
+
+def test_more_shards_than_can_be_counted(monkeypatch):
+    monkeypatch.setattr("gguf_schema.shards.splitting.MAX_SHARDS", 9)
+    with gs.open(model()) as opened, pytest.raises(gs.BuildError, match=r"split\.count: 10 shards; 9 can be counted"):
+        split(opened, max_tensors=1)
+
+
+def test_names():
+    name = ShardName.of("a/b-00001-of-00002-00002-of-00003.gguf")
+    assert name == ("a/b-00001-of-00002", 1, 3)
+    assert str(name) == "a/b-00001-of-00002-00002-of-00003.gguf"
+    assert [str(each)[-20:] for each in name.all()] == [f"-{n:05}-of-00003.gguf" for n in (1, 2, 3)]
+    for other in "a-1-of-3.gguf", "a-00001-of-00003.GGUF", "-00001-of-00003.gguf", "a-00001-of-00003.gguf.tmp":
+        assert ShardName.of(other) is None
+
+
+# Peers.
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", ["model", "smallfirst"])
+def test_shards_of_gguf_py(name, tmp_path):
+    """Merged, and split again: the same tensors in files of the same names, with the same keys and types."""
+    first = CORPUS / "shards" / f"{name}-00001-of-00003.gguf"
+    with gs.open(first) as opened:
+        data = saved(merge(opened))
+        assert [tensor.name for tensor in opened.tensors.infos] == [f"blk.{n}.w" for n in range(10)]
+        held = {tensor.name: tensor.data.tobytes() for tensor in opened.tensors.infos}
+    is_first_empty = name == "smallfirst"
+    divided(data, tmp_path / name, max_tensors=5 if is_first_empty else 4, no_tensor_first_split=is_first_empty)
+    assert sorted(os.listdir(tmp_path)) == [path_of(name, number).name for number in (1, 2, 3)]
+    for number in 1, 2, 3:
+        ours, theirs = path_of(tmp_path / name, number), path_of(first.parent / name, number)
+        assert placed(ours) == placed(theirs)
+        old, new = (peers.read_with_gguf_py(path.read_bytes()) for path in (theirs, ours))
+        assert {pair.key: pair for pair in new.pairs} == {pair.key: pair for pair in old.pairs}
+        assert new.tensors == old.tensors
+        loaded = peers.read_with_llama_cpp(ours.read_bytes())
+        assert {pair.key: pair.type for pair in loaded.pairs if pair.key in SPLIT_TYPES} == SPLIT_TYPES
+        assert {tensor.name: tensor.data for tensor in loaded.tensors} == {
+            tensor.name: held[tensor.name] for tensor in loaded.tensors
+        }
+
+
+# Writing.
+
+
+def tree(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_commands(tmp_path, capsys):
+    source = tmp_path / "in.gguf"
+    source.write_bytes(model())
+    prefix = tmp_path / "m"
+    command = ["split", str(source), str(prefix), "--max-tensors", "4"]
+    assert main([*command, "--dry-run"]) == 0
+    assert f"{path_of(prefix, 2)}: 4 tensors, " in capsys.readouterr().out
+    assert os.listdir(tmp_path) == ["in.gguf"]
+    assert main(command) == 0
+    assert "2 tensors" in capsys.readouterr().err
+    kept = tree(tmp_path)
+    assert len(kept) == 4
+    assert main(command) == 2
+    assert "is there already; --force replaces it" in capsys.readouterr().err
+    assert tree(tmp_path) == kept
+    assert main([*command, "--force"]) == 0
+    assert tree(tmp_path) == kept
+    # A set is divided anew beside itself, not into itself.
+    assert main(["split", str(path_of(prefix, 2)), str(prefix), "--max-tensors", "5"]) == 0
+    capsys.readouterr()
+    assert main(["split", str(path_of(prefix, 2)), str(prefix), "--max-tensors", "4", "--force"]) == 2
+    assert "is the file that is read" in capsys.readouterr().err
+    out = tmp_path / "out.gguf"
+    assert main(["merge", str(path_of(prefix, 3)), str(out), "--dry-run"]) == 0
+    assert "bytes in all" in capsys.readouterr().out
+    assert not out.exists()
+    assert main(["merge", str(path_of(prefix, 3)), str(out)]) == 0
+    assert out.read_bytes() == source.read_bytes()
+    assert main(["merge", str(path_of(prefix, 3)), str(out)]) == 2
+    assert main(["merge", str(path_of(prefix, 3)), str(out), "--force"]) == 0
+    kept = tree(tmp_path)
+    assert main(["merge", str(path_of(prefix, 3)), str(path_of(prefix, 2)), "--force"]) == 2
+    assert "is the file that is read" in capsys.readouterr().err
+    assert tree(tmp_path) == kept
+
+
+def test_sizes_on_the_command_line(tmp_path, capsys):
+    source = tmp_path / "in.gguf"
+    source.write_bytes(model())
+    for text in "2G", "1M", "4096":
+        assert main(["split", str(source), str(tmp_path / "m"), "--max-size", text, "--dry-run"]) == 0
+    for text in "2g", "0", "1.5G", "-1", "", "2K":
+        with pytest.raises(SystemExit):
+            main(["split", str(source), str(tmp_path / "m"), "--max-size", text])
+    assert capsys.readouterr().out.count("m-00001-of-00001.gguf: 10 tensors") == 3
+
+
+def test_merge_to_standard_output(prefix):
+    command = [sys.executable, "-m", "gguf_schema", "merge", str(path_of(prefix, 2)), "-"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert run.stdout == model()
+
+
+def test_a_folder_that_is_missing(tmp_path, capsys):
+    (tmp_path / "in.gguf").write_bytes(model())
+    assert main(["split", str(tmp_path / "in.gguf"), str(tmp_path / "nowhere" / "m")]) == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_nothing_appears_where_a_tensor_cannot_be_read(prefix, tmp_path):
+    with gs.open(path_of(prefix, 1)) as opened:
+        found = split(opened, max_tensors=5)
+        plan = merge(opened)
+        os.truncate(path_of(prefix, 3), path_of(prefix, 3).stat().st_size - 64)
+        before = sorted(os.listdir(tmp_path))
+        with pytest.raises(gs.GGUFError, match=r"tensor 'blk\.9\.w'"):
+            found.save(tmp_path / "n")
+        with pytest.raises(gs.GGUFError, match=r"tensor 'blk\.9\.w'"):
+            plan.save(tmp_path / "out.gguf")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_shard_that_changes_meanwhile_is_noticed(prefix, tmp_path):
+    with gs.open(path_of(prefix, 1)) as opened:
+        plan = merge(opened)
+        os.utime(path_of(prefix, 2), (1, 1))
+        with pytest.raises(gs.GGUFError, match=r"m-00002-of-00003\.gguf has changed since it was opened"):
+            plan.save(tmp_path / "out.gguf")
+
+
+def test_exports():
+    assert gs.open is shards.open
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")
+def test_killed_at_any_moment(tmp_path):
+    """At every call to the system, and at random moments: the old or the new is there, or no set that looks whole."""
+    command = [sys.executable, "-m", "tests.killed_shards", str(tmp_path / "folder"), "12"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    counts = json.loads(run.stdout)
+    print(counts)
+    assert counts["kills"] >= 80
+    assert counts["between"] >= counts["kills"] / 2
+    for name in "split", "split over a set", "merge", "merge over a file":
+        assert counts[f"{name}: old"] >= 5
+        assert counts.get(f"{name}: new", 0) + counts.get(f"{name}: incomplete", 0) >= 1
