@@ -20,13 +20,14 @@ def test_examples_run_in_order(tmp_path, monkeypatch, capsys):
     for name in "model.gguf", "llama.gguf":
         Path(name).write_bytes(demo_model())
     names = {}
-    assert len(BLOCKS) == 11
+    assert len(BLOCKS) == 12
     for block in BLOCKS:
         source = re.sub(r'(?<!\.)open\("new.gguf", "rb"\).read\(\)', 'Path("new.gguf").read_bytes()', block)
         lines_before = TEXT.count("\n", 0, TEXT.index(block))  # hypothesis looks up the source of what it runs
         exec(compile("\n" * lines_before + source, str(README), "exec"), names | {"Path": Path}, names)
     assert "general.architecture llama [64]" in capsys.readouterr().out
     assert Path("copy.gguf").read_bytes() == Path("new.gguf").read_bytes()
+    assert Path("merged.gguf").read_bytes() == Path("new.gguf").read_bytes()
     for test in "test_a_reader", "test_with_parts_of_your_own":
         names[test]()
     with gs.open("changed.gguf") as model:

@@ -413,6 +413,11 @@ def test_every_shard_has_the_models_layout_and_alignment(tmp_path, alignment, la
         with gs.open(path, shards=False) as opened:
             assert (opened.order, opened.version, opened.alignment) == (order, version, alignment)
             assert all(tensor.data_offset % alignment == 0 for tensor in opened.tensors.infos)
+            held = [tensor.data.tobytes() for tensor in opened.tensors.infos]
+        for read in (peers.read_with_llama_cpp, peers.read_with_gguf_py)[: 2 * (layout == ("<", 3))]:
+            seen = read(Path(path).read_bytes())
+            assert seen.alignment == alignment
+            assert [tensor.data for tensor in seen.tensors] == held
     with open_shards(found.paths(tmp_path / "m")[0]) as opened:
         assert saved(merge(opened)) == data
 
@@ -550,6 +555,24 @@ def test_merge_to_standard_output(prefix):
     command = [sys.executable, "-m", "gguf_schema", "merge", str(path_of(prefix, 2)), "-"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     assert run.stdout == model()
+
+
+def test_more_files_than_a_process_usually_opens(tmp_path):
+    """The command raises the limit as far as the system lets it."""
+    (tmp_path / "in.gguf").write_bytes(model(60))
+    program = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
+        "from gguf_schema.cli import main\n"
+        "sys.exit(main(['split', 'in.gguf', 'm', '--max-tensors', '1'])\n"
+        "    or main(['info', 'm-00007-of-00060.gguf'])\n"
+        "    or main(['merge', 'm-00007-of-00060.gguf', 'out.gguf']))\n"
+    )
+    pytest.importorskip("resource", reason="this system has no such limit")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=False)
+    assert run.returncode == 0
+    assert (tmp_path / "out.gguf").read_bytes() == (tmp_path / "in.gguf").read_bytes()
 
 
 def test_a_folder_that_is_missing(tmp_path, capsys):

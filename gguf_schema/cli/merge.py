@@ -3,6 +3,7 @@
 import argparse
 
 from .arguments import Commands, command
+from .streams import allow_many_files
 from .writing import OUT_HELP, add_options, written
 
 
@@ -11,6 +12,7 @@ def merge(args: argparse.Namespace) -> tuple[str | None, int]:
     from ..shards import merge as merged
     from ..shards import open_shards
 
+    allow_many_files()
     with open_shards(args.file) as model:
         plan = merged(model)
         if args.dry_run:

@@ -4,7 +4,7 @@ import argparse
 import re
 
 from .arguments import Commands, command, positive
-from .streams import demand_free, say
+from .streams import allow_many_files, demand_free, say
 from .writing import add_options, save
 
 UNITS = {"": 1, "M": 10**6, "G": 10**9}
@@ -16,6 +16,7 @@ def split(args: argparse.Namespace) -> tuple[str | None, int]:
     from ..shards import open as open_model
     from ..shards import split as divided
 
+    allow_many_files()
     with open_model(args.file) as model:
         shards = divided(
             model,

@@ -22,10 +22,20 @@ def model(args: argparse.Namespace) -> Model:
     return opened(args.file, args.no_check)
 
 
+def allow_many_files() -> None:
+    """Let this process open as many files as the system lets it: some models are in a thousand shards."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def whole_model(args: argparse.Namespace) -> Model:
     """As `model`; of a shard all of its model, or where that cannot be had the file alone: stderr says why."""
     if args.file in (None, "-"):
         return model(args)
+    allow_many_files()
     try:
         whole = shards.open(args.file, check=not args.no_check)
     except ShardError as error:
