@@ -11,7 +11,8 @@ from gguf_schema.generate import valid_file
 from gguf_schema.validate import check
 from tools import differences, differential
 from tools.differences import EXPLANATIONS, Judged, explanation
-from tools.readers import FILES, READERS, running
+from tools.readers import READERS, running
+from tools.reading import FILES
 
 from .peers import PROJECT
 
@@ -97,7 +98,7 @@ def test_mutants(reader, tmp_path, monkeypatch):
 
 
 def of_more_tensors(cut):
-    """A file that declares many tensors, and ends so many bytes after the dimensions of the second, one of which is 0."""
+    """A file that declares many tensors, and ends so many bytes after the dimensions of the second, which have a 0."""
     infos = [{"name": name, "dimensions": shape, "type": 0} for name, shape in (("aa", [4]), ("bb", [4, 0]))]
     data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)})
     end = data.index(b"bb") + 2 + 4 + 2 * 8
