@@ -1,9 +1,11 @@
 """What is found of readers: each once, as a small file, with how to see it again; nothing left over."""
 
 import hashlib
+import itertools
 import json
 import os
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -16,7 +18,7 @@ import pytest
 
 import gguf_schema as gs
 from gguf_schema.cli import main
-from gguf_schema.fuzz import Outcome, Report, cases, fuzz, reader, smallest, wanted
+from gguf_schema.fuzz import Finding, Outcome, Report, cases, fuzz, reader, smallest, wanted
 from gguf_schema.fuzz.cases import EACH
 from gguf_schema.fuzz.minimise import _infos, _pairs, _parts, built
 from gguf_schema.fuzz.running import outcome
@@ -26,6 +28,7 @@ from gguf_schema.validate import PROFILES, check, verdict
 
 from .fuzzing import GENEROUS, PYTHON, START, Ours, opens, posix
 
+T = gs.GGUFValueType
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
@@ -128,6 +131,40 @@ def test_arrays_and_texts_become_short():
                     one.key for one in case.base.pairs if len(one.key) < 3
                 }
                 assert not isinstance(pair.type, gs.ArrayType) or len(pair.value) == 0
+
+
+def deepest(data):
+    """Levels of arrays, as told by bytes that look like a type and the number of one inner array."""
+    for order, version in itertools.product("<>", (1, 3)):
+        layout = gs.structs(order, version)
+        level = layout.value_type.build(T.ARRAY) + layout.length.build(1)
+        yield max(
+            (len(found) // len(level) for found in re.findall(b"(?:" + re.escape(level) + b")+", data)), default=0
+        )
+
+
+def rules(data):
+    return {fault.code for fault in check(data)}
+
+
+@pytest.mark.parametrize(
+    ("operation", "holds", "most"),
+    [
+        ("nested-past-python", lambda data: max(deepest(data)) >= 40, 24 + 25 + 42 * 12),
+        ("string-long", lambda data: re.search(rb"(\.x){200}", data), 24 + 50 + 400),
+        ("key-too-long", lambda data: "key-long" in rules(data), 24 + 20 + 65_536),
+        ("name-too-long", lambda data: "name-long" in rules(data), 24 + 50 + 65),
+        ("dimensions-made-65", lambda data: "dimensions-too-many" in rules(data), 24 + 30 + 9 * 8),
+    ],
+)
+def test_what_was_put_in_becomes_short(operation, holds, most):
+    judge = Ours(lambda data: Outcome("crash", "SIGSEGV") if holds(data) else Outcome("accept"))
+    found = [case for case in islice(cases(3), 40 * EACH) if case.label.operation == operation and holds(case.data)]
+    assert found
+    for case in found[:5]:
+        small = smallest(judge, Finding("crash", case, Outcome("crash", "SIGSEGV")), None)
+        assert holds(small)
+        assert len(small) <= most
 
 
 PLANTED = (
