@@ -204,7 +204,11 @@ def smallest(reader: Reader, finding: Finding, profile: Profile | None, against:
     readers = [_both(reader, against)[index] for index in finding.readers]
     faults = check(case.data)
     rule = {case.label.rule} & {fault.code for fault in faults}
-    judge = PROFILES["default"] if finding.kind == DISAGREEMENT else profile if finding.kind in WRONG else None
+    words = outcome.detail.split(", ")
+    if finding.kind == DISAGREEMENT:
+        judge = PROFILES["default"] if set(words) <= set(VERDICTS) else None
+    else:
+        judge = profile if finding.kind in WRONG else None
     right = WRONG.get(finding.kind) or _said(faults, PROFILES["default"])
 
     def holds(data: bytes) -> bool:
@@ -215,7 +219,7 @@ def smallest(reader: Reader, finding: Finding, profile: Profile | None, against:
         found = together([one.read(data) for one in readers])
         return (found.kind, found.detail) == (outcome.kind, outcome.detail)
 
-    is_slow = "hang" in (finding.kind, *outcome.detail.split(", "))
+    is_slow = "hang" in (finding.kind, *words)
     return minimised(case, holds, MOST_HANGS if is_slow else MOST_RUNS)
 
 

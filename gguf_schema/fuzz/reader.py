@@ -58,7 +58,7 @@ class Reader:
             told += ["--error", error]
         for name, value in self.limits._asdict().items():
             if value != getattr(usual, name):
-                told += [f"--{name}", f"{value:g}"]
+                told += [f"--{name}", str(value)]
         return told
 
 
