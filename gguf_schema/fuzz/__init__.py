@@ -27,7 +27,7 @@ from ..validate.profiles import BY_CODE
 from .cases import Case, cases
 from .finding import DISAGREEMENT, VERDICTS, WRONG, Finding, Report, together
 from .minimise import minimised
-from .reader import Reader, reader
+from .reader import Reader, Reads, reader
 from .running import Limits, Outcome, Stopped
 
 OWN = ("default", "strict")
@@ -183,7 +183,7 @@ def smallest_of_each(
     return made
 
 
-def smallest(reader: Reader, finding: Finding, profile: Profile | None, against: Reader | None = None) -> bytes:
+def smallest(reader: Reads, finding: Finding, profile: Profile | None, against: Reads | None = None) -> bytes:
     """A small file that shows the same.
 
     A crash must be the same one. Of a wrong verdict, or two that differ, the right one must stay as it is, and so must
@@ -201,7 +201,8 @@ def smallest(reader: Reader, finding: Finding, profile: Profile | None, against:
         Stopped: Runs were ended.
     """
     case, outcome = finding.case, finding.outcome
-    readers = [_both(reader, against)[index] for index in finding.readers]
+    both = (reader, against)
+    readers = [one for index in finding.readers if (one := both[index]) is not None]
     faults = check(case.data)
     rule = {case.label.rule} & {fault.code for fault in faults}
     words = outcome.detail.split(", ")

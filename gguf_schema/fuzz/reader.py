@@ -8,8 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Protocol
 
 from .running import Limits, Outcome, Stopped, arguments, run
+
+
+class Reads(Protocol):
+    """Whatever can be tried on a file."""
+
+    def read(self, data: bytes) -> Outcome:
+        """What it does with a file."""
 
 
 @dataclass(frozen=True)
