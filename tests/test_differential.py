@@ -11,7 +11,8 @@ from gguf_schema.generate import valid_file
 from gguf_schema.validate import check
 from tools import differences, differential
 from tools.differences import EXPLANATIONS, Judged, explanation
-from tools.readers import FILES, READERS, running
+from tools.readers import READERS, running
+from tools.reading import FILES
 
 from .peers import PROJECT
 
@@ -94,6 +95,37 @@ def test_mutants(reader, tmp_path, monkeypatch):
     assert {"accept accept", "reject reject"} <= found["seen"].keys()
     others = sum(count for seen, count in found["seen"].items() if len(set(seen.split())) > 1)
     assert others == sum(found["explained"].values())
+
+
+def of_more_tensors(cut):
+    """A file that declares many tensors, and ends so many bytes after the dimensions of the second, which have a 0."""
+    infos = [{"name": name, "dimensions": shape, "type": 0} for name, shape in (("aa", [4]), ("bb", [4, 0]))]
+    data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)})
+    end = data.index(b"bb") + 2 + 4 + 2 * 8
+    return data[:8] + struct.pack("<Q", 100) + data[16 : end + cut]
+
+
+def of_two_that_wrap():
+    """Two tensors at the same offset: the first is of no bytes, to who counts in 64 bits and pads."""
+    infos = [
+        {"name": name, "dimensions": shape, "type": 0, "offset": 0} for name, shape in (("a", [2**62 - 1]), ("b", [4]))
+    ]
+    return gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)})
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        *(("zero-dimension", of_more_tensors(cut)) for cut in (0, 1, 30)),
+        ("padded-size-wraps", of_two_that_wrap()),
+    ],
+)
+def test_other_files_of_a_row(name, data):
+    needs("llama.cpp")
+    with running("llama.cpp", SHORT) as process:
+        judged = Judged("llama.cpp", data, check(data), process.read(data))
+    assert judged.wanted == "reject"
+    assert explanation(judged) == name
 
 
 def test_mutants_are_the_same_each_time_and_of_many_kinds():

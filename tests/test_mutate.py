@@ -3,6 +3,7 @@
 import hashlib
 import io
 import itertools
+import re
 from collections import Counter, defaultdict
 from functools import cache
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import gguf_schema as gs
-from gguf_schema import policy
-from gguf_schema.generate import valid_file
+from gguf_schema import policy, schema
+from gguf_schema.generate import Seeded, files, valid_file
+from gguf_schema.generate.files import LAYOUTS
 from gguf_schema.mutate import OPERATIONS, histogram, mutant, mutants, plan, unknown_share
 from gguf_schema.mutate.base import INDEX, KINDS
 from gguf_schema.mutate.splice import operations as splices
@@ -19,6 +21,8 @@ from gguf_schema.tables.example import example_file, values_file
 from gguf_schema.validate import PROFILES, RULES, check, verdict
 from tools.fuzzing.exercise import agrees, exercise
 from tools.fuzzing.mutants import numbers
+
+from .test_generate import extended
 
 T = gs.GGUFValueType
 F32 = np.float32
@@ -194,6 +198,30 @@ def test_a_field_that_nobody_has_heard_of_is_mutated(monkeypatch):
     labels = [label for _, label in mutants(example_file("<", 3), 1) if label.path == "tensor_infos[1].offset"]
     assert {label.operation for label in labels} > {"value+1", "value-max", "truncate-middle"}
     assert {label.expected for label in labels if label.operation.startswith("value")} == {"unknown"}
+
+
+@pytest.mark.parametrize(("order", "version"), LAYOUTS)
+def test_a_new_field_is_mutated(order, version, monkeypatch):
+    """Nothing but the schema was touched, and fields of every kind are changed wherever they stand."""
+    layout, names = extended(order, version)
+    monkeypatch.setattr(schema, "_structs", lambda order, version: layout)
+    done = defaultdict(set)
+    for seed in range(6):
+        data = layout.gguf.build(files.file(Seeded(seed), layout, pairs=(1, 2), tensors=(1, 2)))
+        made = plan(data)
+        for number in range(len(made.fixed) + 200):
+            changed, label = mutant(made, seed, number)
+            assert changed != data
+            done[INDEX.sub("[]", label.path)].add(label.operation)
+            if re.search(rf"[\].]({'|'.join(names)})\b", label.path) and not label.operation.startswith("truncate"):
+                assert label.expected == "unknown", label
+    for owner in "metadata_kv[]", "tensor_infos[]":
+        for name in names:
+            path_inside = re.compile(rf"{re.escape(owner)}\.{name}\b")
+            operations = set().union(*(done[path] for path in done if path_inside.match(path)))
+            assert operations >= {"value+1", "value-max", "truncate-start"}, (owner, name)
+        assert done[f"{owner}.an_integer"] >= {"value+1", "value-1", "value-zero", "value-max", "value-any"}
+        assert done[f"{owner}.three_bytes"] >= {"value+1", "value-max", "value-any", "truncate-middle"}
 
 
 # Labelled rightly.

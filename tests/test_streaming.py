@@ -513,6 +513,17 @@ def test_a_source_that_changes(source, path, monkeypatch, kernel, order, when, h
     assert sorted(os.listdir(path.parent)) == ["model.gguf", "source.gguf"]
 
 
+def test_a_source_that_shrinks_while_it_is_swapped(tmp_path, path):
+    gs.write(tmp_path / "source.gguf", {}, {"t": np.ones(1000, np.float32)})
+    with gs.open(tmp_path / "source.gguf") as model:
+        os.truncate(tmp_path / "source.gguf", model.size - 999)
+        with pytest.raises(
+            gs.BuildError, match=r"^tensor 't': 4000 bytes expected, 0 came from .*source\.gguf from byte"
+        ):
+            gs.write(path, {}, model.tensors, order=">")
+    assert path.read_bytes() == OLD
+
+
 @pytest.mark.parametrize("how", [shrink, change])
 def test_a_range_of_a_path_that_changes(tmp_path, path, how):
     (tmp_path / "raw").write_bytes(bytes(5000))
@@ -610,7 +621,7 @@ def test_memory_is_bounded(tmp_path, way, order):
     assert int(run.stdout) <= 32 * MIB
 
 
-@pytest.mark.parametrize("kind", ["numpy", "mmap"])
+@pytest.mark.parametrize("kind", ["numpy", "mmap", "mmap, as numpy's class"])
 def test_what_was_written_to_a_private_map_stays(tmp_path, path, kind):
     """Its pages are nowhere else: they may not be let go of."""
     import mmap
@@ -622,6 +633,7 @@ def test_what_was_written_to_a_private_map_stays(tmp_path, path, kind):
             data = np.memmap(file, np.uint8, "c")
         else:
             data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), np.uint8)
+            data = data.view(np.memmap) if kind != "mmap" else data
     data[:] = 7
     gs.write(path, {}, [gs.NewTensor("t", T.I8, (size,), data)])
     assert (data == 7).all()

@@ -5,7 +5,7 @@ the profiles describe that of 2026-10. A row is about what was wanted and what w
 the fields of the file itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -14,7 +14,9 @@ from gguf_schema.enums import GGUFValueType
 from gguf_schema.file import any_source
 from gguf_schema.fuzz.running import Outcome
 from gguf_schema.keys import ALIGNMENT
+from gguf_schema.layout import align_up
 from gguf_schema.limits import MAX_SIZE, USUAL_DIMENSIONS
+from gguf_schema.sources import PatchedSource
 from gguf_schema.validate import PROFILES, REJECT, Fault, verdict
 from gguf_schema.validate.infos import BITS_64
 from gguf_schema.validate.subject import Subject
@@ -94,12 +96,30 @@ class Explanation(NamedTuple):
 
 def divides_by_zero(judged: Judged) -> bool:
     """A dimension other than the first is 0, of an info that is whole, or of the one within which the file ends."""
-    subject = judged.subject
-    shapes = [info["dimensions"] for info in subject.tensor_infos]
-    shapes += [node.value for path, node in subject.fields.items() if path.endswith(".dimensions")]
+    shapes = [shape for subject in _counting(judged.subject) for shape in _shapes(subject)]
     return judged.outcome.detail == "SIGFPE" and any(
         0 in shape[1:] for shape in shapes if len(shape) <= USUAL_DIMENSIONS
     )
+
+
+def _shapes(subject: Subject) -> list[Sequence[int]]:
+    """The dimensions of all infos, as far as they are read."""
+    partial = [node.value for path, node in subject.fields.items() if path.endswith(".dimensions")]
+    return [*(info["dimensions"] for info in subject.tensor_infos), *partial]
+
+
+def _counting(subject: Subject) -> Iterator[Subject]:
+    """A file; where it declares more tensors than it can hold, so that none is read, also with 1, 2, … as they are."""
+    yield subject
+    failure, layout = subject.failure, subject.layout
+    if failure is None or failure.path != "tensor_count" or layout is None or failure.path not in subject.fields:
+        return
+    place = subject.fields[failure.path].start
+    for count in range(1, subject.size):
+        lower = Subject(PatchedSource(subject.source, place, layout.count.build(count)))
+        yield lower
+        if lower.failure is not None:
+            return
 
 
 def _asserts(judged: Judged, condition: str) -> bool:
@@ -157,14 +177,15 @@ def counts_too_many(judged: Judged) -> bool:
 
 
 def wraps_alone(judged: Judged) -> bool:
-    """The size of one tensor wraps around 2^64 when it is padded."""
+    """The size of one tensor wraps around 2^64 when it is padded, and to who does not see it all offsets are right."""
     parsed = judged.subject.parsed
-    others = judged.codes - {"data-size-wraps", "data-missing", "tensor-bytes-range"}
-    return (
-        "data-size-wraps" in judged.codes
-        and not others
-        and any(size is not None and size + parsed.alignment - 1 > BITS_64 for size in parsed.known_sizes)
-    )
+    position = 0
+    for info, size in zip(parsed.tensor_infos, parsed.known_sizes, strict=True):
+        if size is None or info["offset"] != position:
+            return False
+        position += align_up(size, parsed.alignment) & BITS_64
+    others = judged.codes - {"data-size-wraps", "offset-not-dense", "data-missing", "tensor-bytes-range"}
+    return "data-size-wraps" in judged.codes and not others and position <= BITS_64
 
 
 def has_no_memory(judged: Judged) -> bool:

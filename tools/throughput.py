@@ -6,8 +6,8 @@
 
 A plain copy is `shutil.copyfile` and fsync. Each run is a new process, which says how long it took and its peak memory
 beyond the import. Disks change their mind, so each run is paired with a plain copy right before or after it, in turn; a
-figure is the median over the pairs of the plain copy's time by the run's: 1 is as fast, less is slower. It needs
-room for two files.
+figure is the median over the pairs of the plain copy's time by the run's: 1 is as fast, less is slower. The
+processor's time is told, too, which others that work at the same time disturb less. It needs room for two files.
 
     maps        write from memory maps of 64 tensors
     tensors     copy the tensors of another GGUF file, with other metadata
@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -66,9 +66,9 @@ def rewrite():
 
 run = {"plain": plain, "maps": maps, "tensors": copied, "tensors, no kernel": no_kernel, "rewrite": rewrite}[way]
 reset_peak_memory()
-before, start = peak_memory(), time.perf_counter()
+before, start, used = peak_memory(), time.perf_counter(), time.process_time()
 run()
-print(json.dumps([time.perf_counter() - start, peak_memory() - before]))
+print(json.dumps([time.perf_counter() - start, time.process_time() - used, peak_memory() - before]))
 """
 WAYS = ("maps", "tensors", "rewrite", "tensors, no kernel")
 
@@ -89,12 +89,39 @@ def make(path: Path, size: int) -> None:
     gs.write(path, {"general.architecture": "llama", "general.name": "throughput"}, tensors)
 
 
-def run(way: str, source: Path, target: Path) -> tuple[float, float]:
-    """Seconds and MiB beyond the import of one way."""
+class Run(NamedTuple):
+    """What one run took.
+
+    Attributes:
+        seconds: By the clock.
+        processor: Seconds of the processor's time.
+        memory: The peak in MiB, beyond the import.
+    """
+
+    seconds: float
+    processor: float
+    memory: float
+
+
+def run(way: str, source: Path, target: Path) -> Run:
+    """Write the target one way."""
     child = [sys.executable, "-c", CHILD, way, source, target, TENSORS]
     done = subprocess.run([str(arg) for arg in child], capture_output=True, text=True, check=True, cwd=ROOT)
-    seconds, memory = json.loads(done.stdout)
-    return seconds, memory / 2**20
+    seconds, processor, memory = json.loads(done.stdout)
+    return Run(seconds, processor, memory / 2**20)
+
+
+def report(way: str, plain: list[Run], ours: list[Run]) -> str:
+    """What a way is beside the plain copies that ran with it."""
+    pairs = list(zip(plain, ours, strict=True))
+    speeds = sorted(copy.seconds / other.seconds for copy, other in pairs)
+    effort = statistics.median(other.processor / copy.processor for copy, other in pairs)
+    seconds = (statistics.median(run.seconds for run in runs) for runs in (ours, plain))
+    return (
+        f"  {way:20} {statistics.median(speeds):.3f} of a plain copy's throughput "
+        f"({speeds[0]:.3f} to {speeds[-1]:.3f}), {' s beside '.join(f'{each:.2f}' for each in seconds)} s, "
+        f"with {effort:.2f} of its processor time; peak memory {max(run.memory for run in ours):.1f} MiB"
+    )
 
 
 def main() -> int:
@@ -110,23 +137,14 @@ def main() -> int:
         make(source, int(args.gib * 2**30) // (TENSORS << 20) * (TENSORS << 20))
         print(f"{source.stat().st_size / 2**30:.2f} GiB in {TENSORS} tensors, {args.rounds} pairs each")
         for way in args.ways or WAYS:
-            taken: dict[str, list[float]] = {"plain": [], way: []}
-            memory = 0.0
+            plain: list[Run] = []
+            ours: list[Run] = []
             for number in range(args.rounds):
                 for each in ("plain", way) if number % 2 else (way, "plain"):
                     target.unlink(missing_ok=True)
                     os.sync()
-                    seconds, over = run(each, source, target)
-                    taken[each].append(seconds)
-                    memory = max(memory, over) if each == way else memory
-            pairs = sorted(plain / ours for plain, ours in zip(taken["plain"], taken[way], strict=True))
-            print(
-                f"  {way:20} {statistics.median(pairs):.3f} of a plain copy's throughput "
-                f"({pairs[0]:.3f} to {pairs[-1]:.3f}; sums {sum(taken['plain']) / sum(taken[way]):.3f}), "
-                f"{statistics.median(taken[way]):.2f} s beside {statistics.median(taken['plain']):.2f} s; "
-                f"peak memory {memory:.1f} MiB beyond the import",
-                flush=True,
-            )
+                    (plain if each == "plain" else ours).append(run(each, source, target))
+            print(report(way, plain, ours), flush=True)
     return 0
 
 

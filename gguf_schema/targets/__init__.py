@@ -74,8 +74,8 @@ def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = Tr
         FileExistsError: A file is there that may not be replaced.
         OSError: It cannot be written, or a source cannot be read.
     """
-    with _opened(target, overwrite, _new_bytes(target, pieces)) as (file, is_file):
-        _fill(file, is_file, pieces, _counter(pieces, show))
+    with _opened(target, overwrite, _new_bytes(target, pieces)) as (file, by_kernel):
+        _fill(file, by_kernel, pieces, _counter(pieces, show))
 
 
 def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, show: Show | None = None) -> None:
@@ -100,7 +100,7 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
             stack.enter_context(replacing(path, overwrite, room)) for path, room in zip(paths, needed, strict=False)
         ]
         for file, pieces in zip(opened, paths.values(), strict=True):
-            _fill(file, True, pieces, count)
+            _fill(file, hasattr(os, "pread"), pieces, count)
             file.flush()
             os.fsync(file.fileno())
         first = next(iter(paths))
@@ -122,10 +122,10 @@ def _counter(pieces: Iterable[Piece], show: Show | None) -> Callable[[int], None
     return count
 
 
-def _fill(file: BinaryIO, is_file: bool, pieces: Sequence[Piece], count: Callable[[int], None]) -> None:
+def _fill(file: BinaryIO, by_kernel: bool, pieces: Sequence[Piece], count: Callable[[int], None]) -> None:
     """Write pieces that follow each other."""
     for piece in _runs(pieces):
-        if not (is_file and _copied(file, piece, count)):
+        if not (by_kernel and _copied(file, piece, count)):
             for chunk in piece.chunks():
                 _write_all(file, chunk)
                 count(len(chunk))
@@ -207,7 +207,7 @@ def _is_shareable(piece: Piece, position: int, folder: str) -> bool:
 
 @contextlib.contextmanager
 def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[BinaryIO, bool]]:
-    """What is written to, and whether it is a new file."""
+    """What is written to, and whether it is a new file that the kernel can write."""
     if not isinstance(target, str | os.PathLike) and not hasattr(target, "write"):
         raise TypeError(f"expected a path or a binary file object, found {target.__class__.__name__}")
     if not isinstance(target, str | os.PathLike):
@@ -217,7 +217,7 @@ def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[Bina
             yield special, False
     else:
         with replacing(os.path.realpath(target), overwrite, needed) as file:
-            yield file, True
+            yield file, hasattr(os, "pread")
 
 
 def _write_all(file: BinaryIO, rest: memoryview) -> None:

@@ -154,7 +154,7 @@ class Piece(NamedTuple):
                     raise BuildError(f"{self.size} bytes expected, more came from {self.content.whence}")
                 yield chunk
         except GGUFError as error:
-            raise self.wrong(error.problem) from None
+            raise self.wrong(str(error)) from None
         if came < self.size:
             raise self.wrong(f"{self.size} bytes expected, {came} came from {self.content.whence}")
 
