@@ -2,7 +2,8 @@
 
 Start here:
 
-* `open` a file: `model.metadata`, `model.tensors`; nothing but metadata is read until you ask for data.
+* `open` a file, or by the name of any shard a model: `model.metadata`, `model.tensors`; nothing but metadata is read
+  until you ask for data.
 * `write` one from Python values, numpy arrays, files and chunks, or `rewrite` an open one; both have a `Plan`.
 * `GGUF.parse` and `GGUF.build` take whole files to the wire form and back, byte by byte; `structs(order, version)` has
   the construct of every part.

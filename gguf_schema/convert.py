@@ -10,7 +10,6 @@ from .errors import BuildError
 from .file import Model
 from .keys import ALIGNMENT
 from .layout import Fields, alignment_of, type_name
-from .policy import is_alignment
 from .schema import ORDER_NAMES, structs
 from .write import Change, Plan, laid_out_anew, rewrite
 
@@ -33,7 +32,7 @@ def convert(
         model: The file. It must stay open until the plan is saved.
         order: Byte order, "<" or ">".
         version: 1, 2 or 3.
-        alignment: In bytes, a power of two or a multiple of 8 (llama.cpp reads the powers of two).
+        alignment: In bytes, a power of two.
         canonical: Also make it canonical, as `rewrite` does.
         any_type: Swap also types whose big-endian form nobody defines (`blocks.UNDEFINED_BIG`), by their block Structs.
 
@@ -46,7 +45,7 @@ def convert(
         GGUFError: The model is in several files.
     """
     model.demand_one_file()
-    layout = structs(order or model.order, version or model.version)
+    layout = structs(model.order if order is None else order, model.version if version is None else version)
     if layout.order != model.order and not any_type:
         _demand_defined(model)
     infos: Sequence[Fields] = model.head.tensor_infos
@@ -78,13 +77,9 @@ def _aligned(metadata_kv: Sequence[Fields], alignment: int | None) -> Iterator[F
     if alignment is None or alignment == alignment_of(metadata_kv):
         yield from metadata_kv
         return
-    if not is_alignment(alignment):
-        raise BuildError(f"{alignment} is no alignment: neither a power of two nor a multiple of 8", "alignment")
-    new: dict[str, Any] = {
-        "key": ALIGNMENT.template,
-        "value_type": GGUFValueType.UINT32,
-        "value": alignment,
-    }
+    if alignment < 1 or alignment & (alignment - 1):
+        raise BuildError(f"{alignment} is no alignment: llama.cpp's loader takes powers of two only", "alignment")
+    new: dict[str, Any] = {"key": ALIGNMENT.template, "value_type": GGUFValueType.UINT32, "value": alignment}
     is_held = False
     for pair in metadata_kv:
         is_other = pair["key"] != ALIGNMENT.template

@@ -230,8 +230,9 @@ def test_what_stood_around_the_tensors_is_told_where_they_move():
         told = [str(change) for change in convert(model, alignment=8).changes]
     assert any("tail" in change for change in told)
     assert any("between" in change for change in told)
-    with gs.open(data) as model, pytest.raises(gs.BuildError, match="7 is no alignment"):
-        convert(model, alignment=7)
+    for wrong in 0, 7, 24:
+        with gs.open(data) as model, pytest.raises(gs.BuildError, match=f"^alignment: {wrong} is no alignment"):
+            convert(model, alignment=wrong)
 
 
 def test_canonical():

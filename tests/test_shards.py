@@ -281,6 +281,14 @@ def test_a_set_whose_first_name_is_wrong(prefix, tmp_path):
     assert caught.value.code == "shard-name"
 
 
+def test_a_shard_that_is_no_file(prefix):
+    path_of(prefix, 2).unlink()
+    path_of(prefix, 2).mkdir()
+    with pytest.raises(gs.ShardError, match=r"m-00002-of-00003.gguf cannot be read: Is a directory$") as caught:
+        gs.open(path_of(prefix, 1))
+    assert caught.value.code == "shard-unreadable"
+
+
 def test_what_opening_a_broken_set_opened_is_closed(prefix):
     wrong_total(prefix)
     held = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else pytest.skip("no list of open files")
@@ -549,6 +557,13 @@ def test_sizes_on_the_command_line(tmp_path, capsys):
         with pytest.raises(SystemExit):
             main(["split", str(source), str(tmp_path / "m"), "--max-size", text])
     assert capsys.readouterr().out.count("m-00001-of-00001.gguf: 10 tensors") == 3
+
+
+def test_split_of_standard_input(tmp_path):
+    command = [sys.executable, "-m", "gguf_schema", "split", "-", str(tmp_path / "m"), "--max-tensors", "4"]
+    subprocess.run(command, cwd=ROOT, input=model(), check=True)
+    with open_shards(path_of(tmp_path / "m", 2)) as opened:
+        assert saved(merge(opened)) == model()
 
 
 def test_merge_to_standard_output(prefix):

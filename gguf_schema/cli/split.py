@@ -4,7 +4,7 @@ import argparse
 import re
 
 from .arguments import Commands, command, positive
-from .streams import allow_many_files, demand_free, say
+from .streams import allow_many_files, demand_free, named, say
 from .writing import add_options, save
 
 UNITS = {"": 1, "M": 10**6, "G": 10**9}
@@ -17,7 +17,7 @@ def split(args: argparse.Namespace) -> tuple[str | None, int]:
     from ..shards import split as divided
 
     allow_many_files()
-    with open_model(args.file) as model:
+    with open_model(named(args.file)) as model:
         shards = divided(
             model,
             max_tensors=args.max_tensors,
@@ -48,7 +48,7 @@ def size(text: str) -> int:
 def add(commands: Commands) -> None:
     """Add the command."""
     added = command(commands, split)
-    added.add_argument("file", metavar="IN", help="a GGUF file; or a shard, and all of its model are divided anew")
+    added.add_argument("file", metavar="IN", help="a GGUF file; '-' is standard input; of a shard all of its model")
     added.add_argument("prefix", metavar="PREFIX", help="the names of the shards up to the number")
     limit = added.add_mutually_exclusive_group()
     limit.add_argument("--max-tensors", type=positive, metavar="N", help="tensors of a shard (default: 128)")

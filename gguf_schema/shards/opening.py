@@ -113,6 +113,8 @@ def _opened(name: ShardName, check: bool, max_nesting: int) -> Model:
     except GGUFError as error:
         is_cut = isinstance(error, TruncatedError) or (isinstance(error, CheckError) and error.code in CUT)
         raise _wrong(name, f"cannot be read: {error}", "shard-truncated" if is_cut else "shard-unreadable") from error
+    except OSError as error:
+        raise _wrong(name, f"cannot be read: {error.strerror or error}", "shard-unreadable") from error
 
 
 def _demand_set(names: Sequence[ShardName], shards: Sequence[Model]) -> None:

@@ -14,7 +14,7 @@ from .copying import BLOCK, copy
 from .folders import own_folder
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros
-from .replacement import replacing
+from .replacement import replacing, sync_folder
 
 __all__ = [
     "save",
@@ -106,6 +106,7 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
         first = next(iter(paths))
         if overwrite and len(paths) > 1 and os.path.lexists(first):
             os.unlink(first)
+            sync_folder(os.path.dirname(first))
 
 
 def _counter(pieces: Iterable[Piece], show: Show | None) -> Callable[[int], None]:

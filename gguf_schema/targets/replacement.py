@@ -61,7 +61,7 @@ def replacing(path: str, overwrite: bool, needed: int) -> Iterator[BinaryIO]:
             if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
                 raise _error(error.errno, path) from None
             raise
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _temporary(path: str) -> tuple[str, int]:
@@ -172,7 +172,7 @@ def _error(number: int | None, path: str) -> OSError:
     return OSError(number, os.strerror(number or 0), path)
 
 
-def _sync(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Make the new name last, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
