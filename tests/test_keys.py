@@ -47,7 +47,7 @@ def test_rows_are_whole(key):
 
 def test_named_keys_are_rows():
     named = [value for value in vars(keys).values() if isinstance(value, Key)]
-    assert len(named) == 20
+    assert len(named) == 23
     assert all(any(key is row for row in KEYS) for key in named)
 
 

@@ -19,7 +19,7 @@ from .subject import Subject
 BLOCK = re.compile(r"blk\.(\d+)\.")
 INTEGERS = (T.UINT8, T.INT8, T.UINT16, T.INT16, T.UINT32, T.INT32, T.UINT64, T.INT64)
 TOKEN_ID = re.compile(r"tokenizer\.ggml\.\w+_token_id")
-SPLIT_NO, SPLIT_COUNT, SPLIT_TENSORS = "split.no", "split.count", "split.tensors.count"
+SPLIT_NO, SPLIT_COUNT, SPLIT_TENSORS = (key.template for key in (keys.SPLIT_NO, keys.SPLIT_COUNT, keys.SPLIT_TENSORS))
 
 
 def type_of(pair: Any) -> ValueType:
