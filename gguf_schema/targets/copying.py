@@ -1,4 +1,4 @@
-"""Bytes from file to file by the kernel: they do not pass through this process, and files that can, share them."""
+"""Bytes from file to file: by the kernel where their place in a page stays the same, so that files can share them."""
 
 import errno
 import os
@@ -37,7 +37,10 @@ def _read_and_write(source: int, position: int, target: int, size: int) -> int:
 
 Way = Callable[[int, int, int, int], int]
 WAYS: tuple[Way, ...] = (_share_or_copy, _send, _read_and_write)
-"""Ways to append at most `size` bytes of a file, from a position on, to another one; each gives how many it did."""
+"""Ways to append at most `size` bytes of a file, from a position on, to another one; each gives how many it did.
+
+The last one needs no help. The others take half as long again as it where all bytes move within their pages.
+"""
 
 
 def copy(source: int, position: int, target: int, size: int, show: Callable[[int], None]) -> int:
@@ -57,9 +60,8 @@ def copy(source: int, position: int, target: int, size: int, show: Callable[[int
         OSError: They cannot be read or written.
     """
     done = 0
-    ways = list(WAYS)
-    start = os.lseek(target, 0, os.SEEK_CUR)
-    is_shareable = (start - position) % BLOCK == 0
+    is_shareable = (os.lseek(target, 0, os.SEEK_CUR) - position) % BLOCK == 0
+    ways = list(WAYS if is_shareable else WAYS[-1:])
     while done < size:
         left = min(size - done, STEP)
         to_block = -(position + done) % BLOCK
