@@ -14,7 +14,7 @@ import pytest
 
 import gguf_schema as gs
 from gguf_schema.targets import copying, pieces
-from gguf_schema.targets.copying import BLOCK
+from gguf_schema.targets.copying import BATCH, BLOCK
 
 T = gs.GGMLQuantizationType
 OLD = b"the old file"
@@ -363,14 +363,14 @@ def test_the_kernel_copies_what_is_on_disk(source, path, calls):
 
 @needs_copy_file_range
 def test_neighbours_are_copied_at_once(tmp_path, path, calls):
-    gs.write(tmp_path / "source.gguf", {}, {f"t{n}": np.full(1024, n, np.float32) for n in range(20)}, alignment=BLOCK)
+    gs.write(tmp_path / "source.gguf", {}, {f"t{n}": np.full(1024, n, np.float32) for n in range(10)}, alignment=BLOCK)
     with gs.open(tmp_path / "source.gguf") as model:
         tensors = list(model.tensors.values())
         gs.write(path, {"a.b": 1}, tensors, alignment=BLOCK)
-        assert calls == [(20 * BLOCK, model.data_offset)]
+        assert calls == [(10 * BLOCK, model.data_offset)]
         calls.clear()
-        gs.write(path, {"a.b": 1}, [*tensors[10:], *tensors[:10]], alignment=BLOCK)
-        half = 10 * BLOCK
+        gs.write(path, {"a.b": 1}, [*tensors[5:], *tensors[:5]], alignment=BLOCK)
+        half = 5 * BLOCK
         assert calls == [(half, model.data_offset + half), (half, model.data_offset)]
         calls.clear()
         gs.write(path, {"a.b": "x" * 99}, tensors)  # all bytes move within their pages
@@ -440,12 +440,14 @@ def test_other_errors_of_the_kernel_are_errors(source, path, monkeypatch):
 @needs_copy_file_range
 def test_whole_blocks_are_asked_for_where_files_could_share_them(tmp_path, path, calls):
     """Both positions are at the same place in a block: the first copy leads to the next one's border."""
-    (tmp_path / "raw").write_bytes(os.urandom(10 * BLOCK))
-    plan = gs.plan({}, [gs.NewTensor("t", T.I8, (5 * BLOCK,), gs.FileRange(tmp_path / "raw"))])
+    size = 2 * BATCH
+    (tmp_path / "raw").write_bytes(os.urandom(2 * size))
+    plan = gs.plan({}, [gs.NewTensor("t", T.I8, (size,), gs.FileRange(tmp_path / "raw"))])
     start = next(offset for offset, piece in plan.placed() if piece.what == "tensor 't'")
-    gs.write(path, {}, [gs.NewTensor("t", T.I8, (5 * BLOCK,), gs.FileRange(tmp_path / "raw", start))])
-    assert [position for _, position in calls] == [start, BLOCK]
-    assert path.read_bytes()[start:] == (tmp_path / "raw").read_bytes()[start : start + 5 * BLOCK]
+    position = start + 3 * BLOCK
+    gs.write(path, {}, [gs.NewTensor("t", T.I8, (size,), gs.FileRange(tmp_path / "raw", position))])
+    assert [position for _, position in calls] == [position, position + BATCH - start]
+    assert path.read_bytes()[start:] == (tmp_path / "raw").read_bytes()[position : position + size]
 
 
 @pytest.fixture(params=["btrfs", "xfs"])
