@@ -14,7 +14,7 @@ import pytest
 
 import gguf_schema as gs
 from gguf_schema.targets import copying, pieces
-from gguf_schema.targets.copying import BLOCK
+from gguf_schema.targets.copying import BATCH, BLOCK
 
 T = gs.GGMLQuantizationType
 OLD = b"the old file"
@@ -322,15 +322,17 @@ def source(tmp_path):
     """A file of tensors of awkward sizes."""
     rng = np.random.default_rng(1)
     path = tmp_path / "source.gguf"
-    gs.write(path, {"a.b": "x" * 77}, {f"t{n}": rng.integers(0, 99, 10 + n * 999, np.int8) for n in range(9)})
+    tensors = {f"t{n}": rng.integers(0, 99, 10 + n * 999, np.int8) for n in range(9)}
+    gs.write(path, {"a.b": "x" * 77}, tensors, alignment=BLOCK)  # so that blocks could be shared
     return path
 
 
 def copied(source, target):
     """The bytes of a copy with other metadata, made from the file; and those that they should be."""
     with gs.open(source) as model:
-        expected = written({name: tensor.data.copy() for name, tensor in model.tensors.items()}, {"c.d": 5})
-        gs.write(target, {"c.d": 5}, model.tensors)
+        arrays = {name: tensor.data.copy() for name, tensor in model.tensors.items()}
+        expected = written(arrays, {"c.d": 5}, alignment=BLOCK)
+        gs.write(target, {"c.d": 5}, model.tensors, alignment=BLOCK)
     return target.read_bytes(), expected
 
 
@@ -361,14 +363,20 @@ def test_the_kernel_copies_what_is_on_disk(source, path, calls):
 
 @needs_copy_file_range
 def test_neighbours_are_copied_at_once(tmp_path, path, calls):
-    gs.write(tmp_path / "source.gguf", {}, {f"t{n}": np.full(64, n, np.float32) for n in range(20)})
+    gs.write(tmp_path / "source.gguf", {}, {f"t{n}": np.full(1024, n, np.float32) for n in range(10)}, alignment=BLOCK)
     with gs.open(tmp_path / "source.gguf") as model:
         tensors = list(model.tensors.values())
-        gs.write(path, {"a.b": "x" * 99}, tensors)  # so long that no block could be shared
-        assert calls == [(20 * 256, model.data_offset)]
+        gs.write(path, {"a.b": 1}, tensors, alignment=BLOCK)
+        assert calls == [(10 * BLOCK, model.data_offset)]
         calls.clear()
-        gs.write(path, {"a.b": "x" * 99}, [*tensors[10:], *tensors[:10]])
-        assert calls == [(2560, model.data_offset + 2560), (2560, model.data_offset)]
+        gs.write(path, {"a.b": 1}, [*tensors[5:], *tensors[:5]], alignment=BLOCK)
+        half = 5 * BLOCK
+        assert calls == [(half, model.data_offset + half), (half, model.data_offset)]
+        calls.clear()
+        gs.write(path, {"a.b": "x" * 99}, tensors)  # all bytes move within their pages
+        assert calls == []
+        with gs.open(path) as copy:
+            assert copy.tensors["t7"].data.tolist() == [7] * 1024
 
 
 @pytest.mark.parametrize("number", sorted(copying.UNABLE), ids=errno.errorcode.get)
@@ -424,7 +432,7 @@ def test_other_errors_of_the_kernel_are_errors(source, path, monkeypatch):
 
     monkeypatch.setattr(os, "copy_file_range", full)
     with pytest.raises(OSError, match=rf"No space left on device: '{path}'$"), gs.open(source) as model:
-        gs.write(path, {}, model.tensors)
+        gs.write(path, {}, model.tensors, alignment=BLOCK)
     assert path.read_bytes() == OLD
     assert sorted(os.listdir(path.parent)) == ["model.gguf", "source.gguf"]
 
@@ -432,12 +440,14 @@ def test_other_errors_of_the_kernel_are_errors(source, path, monkeypatch):
 @needs_copy_file_range
 def test_whole_blocks_are_asked_for_where_files_could_share_them(tmp_path, path, calls):
     """Both positions are at the same place in a block: the first copy leads to the next one's border."""
-    (tmp_path / "raw").write_bytes(os.urandom(10 * BLOCK))
-    plan = gs.plan({}, [gs.NewTensor("t", T.I8, (5 * BLOCK,), gs.FileRange(tmp_path / "raw"))])
+    size = 2 * BATCH
+    (tmp_path / "raw").write_bytes(os.urandom(2 * size))
+    plan = gs.plan({}, [gs.NewTensor("t", T.I8, (size,), gs.FileRange(tmp_path / "raw"))])
     start = next(offset for offset, piece in plan.placed() if piece.what == "tensor 't'")
-    gs.write(path, {}, [gs.NewTensor("t", T.I8, (5 * BLOCK,), gs.FileRange(tmp_path / "raw", start))])
-    assert [position for _, position in calls] == [start, BLOCK]
-    assert path.read_bytes()[start:] == (tmp_path / "raw").read_bytes()[start : start + 5 * BLOCK]
+    position = start + 3 * BLOCK
+    gs.write(path, {}, [gs.NewTensor("t", T.I8, (size,), gs.FileRange(tmp_path / "raw", position))])
+    assert [position for _, position in calls] == [position, position + BATCH - start]
+    assert path.read_bytes()[start:] == (tmp_path / "raw").read_bytes()[position : position + size]
 
 
 @pytest.fixture(params=["btrfs", "xfs"])
@@ -492,7 +502,8 @@ def change(file):
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("when", ["before", "while"])
 @pytest.mark.parametrize("how", [shrink, change])
-def test_a_source_that_changes(source, path, monkeypatch, kernel, order, when, how):
+@pytest.mark.parametrize("alignment", [32, BLOCK])
+def test_a_source_that_changes(source, path, monkeypatch, kernel, order, when, how, alignment):
     if not kernel:
         monkeypatch.delattr(os, "copy_file_range", raising=False)
         monkeypatch.delattr(os, "sendfile", raising=False)
@@ -508,7 +519,7 @@ def test_a_source_that_changes(source, path, monkeypatch, kernel, order, when, h
         tensors = [*model.tensors.values()]
         tensors.insert(5, gs.NewTensor("new", T.F32, (1,), give))
         with pytest.raises(gs.BuildError, match=r"^tensor 't\d': .*(shrunk|came from|has changed since it was opened)"):
-            gs.write(path, {}, tensors, order=order)
+            gs.write(path, {}, tensors, order=order, alignment=alignment)
     assert path.read_bytes() == OLD
     assert sorted(os.listdir(path.parent)) == ["model.gguf", "source.gguf"]
 

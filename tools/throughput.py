@@ -53,7 +53,7 @@ def maps():
 
 def copied():
     with gs.open(source) as model:
-        gs.write(target, {**model.metadata, "general.name": "copied"}, model.tensors)
+        gs.write(target, {**model.metadata, "general.name": "copied " * 9}, model.tensors)
 
 def no_kernel():
     del os.copy_file_range, os.sendfile

@@ -64,7 +64,7 @@ def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = Tr
 
     Args:
         target: As for `save`.
-        pieces: In order. Ranges of files on disk are copied by the kernel where the target is a path.
+        pieces: In order. Ranges of files on disk go from file to file (see `copying`) where the target is a path.
         overwrite: Whether a file that is there may be replaced.
         show: Called with the bytes that are written and the whole, often.
 

@@ -1,4 +1,4 @@
-"""Bytes from file to file by the kernel: they do not pass through this process, and files that can, share them."""
+"""Bytes from file to file: by the kernel where their place in a page stays the same, so that files can share them."""
 
 import errno
 import os
@@ -10,7 +10,10 @@ STEP = 1 << 26
 """Bytes asked for at once: between two, progress is shown, and the process can be interrupted."""
 
 BLOCK = 1 << 12
-"""Files share whole blocks: where both positions are at the same place in one, whole blocks are asked for."""
+"""Files share whole blocks: they can where both positions are at the same place in one."""
+
+BATCH = 1 << 16
+"""The kernel copies so many bytes at once: from a border of them on it is faster. They are whole blocks, too."""
 
 UNABLE = {
     getattr(errno, name)
@@ -37,7 +40,10 @@ def _read_and_write(source: int, position: int, target: int, size: int) -> int:
 
 Way = Callable[[int, int, int, int], int]
 WAYS: tuple[Way, ...] = (_share_or_copy, _send, _read_and_write)
-"""Ways to append at most `size` bytes of a file, from a position on, to another one; each gives how many it did."""
+"""Ways to append at most `size` bytes of a file, from a position on, to another one; each gives how many it did.
+
+The last one needs no help, and is the faster one where all bytes move within their pages.
+"""
 
 
 def copy(source: int, position: int, target: int, size: int, show: Callable[[int], None]) -> int:
@@ -57,14 +63,14 @@ def copy(source: int, position: int, target: int, size: int, show: Callable[[int
         OSError: They cannot be read or written.
     """
     done = 0
-    ways = list(WAYS)
     start = os.lseek(target, 0, os.SEEK_CUR)
     is_shareable = (start - position) % BLOCK == 0
+    ways = list(WAYS if is_shareable else WAYS[-1:])
     while done < size:
         left = min(size - done, STEP)
-        to_block = -(position + done) % BLOCK
-        if is_shareable and 0 < to_block < left:
-            left = to_block
+        to_border = -(start + done) % BATCH
+        if is_shareable and 0 < to_border < left:
+            left = to_border
         copied = _try(ways[0], source, position + done, target, left)
         if copied:
             done += copied

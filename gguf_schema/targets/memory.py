@@ -2,9 +2,13 @@
 
 import contextlib
 import mmap
+import sys
 from typing import Any
 
 import numpy as np
+
+POPULATE_READ = 22 if sys.platform == "linux" else None
+"""MADV_POPULATE_READ of Linux 5.14, which Python's mmap does not name."""
 
 
 def as_bytes(data: Any) -> memoryview:
@@ -40,24 +44,32 @@ def array_of(data: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-class Released:
-    """Lets go of parts of an array that were read, where it looks into a memory map: the system has them in the file.
+class Map:
+    """The memory map that an array looks into, whose pages are in memory only while they are written elsewhere.
 
-    Not of private maps that may have been written to: what was written is nowhere else.
+    The system has them in the file. Private maps that may have been written to stay: that is nowhere else.
     """
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.map = shared_map(array)
         self.start = _extent(np.frombuffer(self.map, np.uint8))[0] if self.map else 0
 
-    def __call__(self, part: np.ndarray[Any, Any]) -> None:
+    def fetch(self, part: np.ndarray[Any, Any]) -> None:
+        """Get the pages of a part, all at once: `write` gets them too few at a time, and begins again with each few."""
+        if POPULATE_READ is not None:
+            self._advise(part, POPULATE_READ)
+
+    def release(self, part: np.ndarray[Any, Any]) -> None:
         """Let go of the pages of a part."""
+        self._advise(part, mmap.MADV_DONTNEED)
+
+    def _advise(self, part: np.ndarray[Any, Any], advice: int) -> None:
         if self.map is None or not part.size:
             return
         low, high = (address - self.start for address in _extent(part))
         low -= low % mmap.PAGESIZE
-        with contextlib.suppress(OSError):  # locked memory stays
-            self.map.madvise(mmap.MADV_DONTNEED, low, high - low)
+        with contextlib.suppress(OSError):  # locked memory, an older system, or a file that has shrunk
+            self.map.madvise(advice, low, high - low)
 
 
 def shared_map(array: Any) -> mmap.mmap | None:

@@ -7,10 +7,10 @@ import numpy as np
 
 from ..errors import BuildError, GGUFError
 from ..sources import Source
-from .memory import Released, array_of, as_bytes, is_bytes_like
+from .memory import Map, array_of, as_bytes, is_bytes_like
 
 CHUNK = 1 << 20
-"""Bytes held and written at once. Larger chunks are no faster: these stay in the processor's cache."""
+"""Bytes held and written at once. Fewer take more calls, and more do not stay in the processor's cache."""
 
 
 class Content(Protocol):
@@ -44,10 +44,11 @@ class Memory(NamedTuple):
     dtype: np.dtype[Any]
 
     def chunks(self, size: int) -> Iterator[memoryview]:
-        released = Released(self.array)
+        map = Map(self.array)
         for part in _parts(self.array):
+            map.fetch(part)
             yield as_bytes(np.ascontiguousarray(part, self.dtype))
-            released(part)
+            map.release(part)
 
     @property
     def whence(self) -> str:

@@ -2,9 +2,9 @@
 
 `write` writes, `plan` tells what `write` would write, and `rewrite` makes the plan of an open file written again, after
 an edit of its head or as it is. A `Plan` is a list of `targets.Piece`s, each with its size and where its bytes come
-from: memory stays bounded, and what comes from files on disk is copied by the kernel. Other layouts are lists of
-pieces, too; `head_of`, `head_piece`, `padding`, `laid_out`, `canonical_pieces` and `laid_out_anew` help to make them,
-and `not_kept` tells what they leave out.
+from: memory stays bounded, and files on disk share blocks where they can. Other layouts are lists of pieces, too;
+`head_of`, `head_piece`, `padding`, `laid_out`, `canonical_pieces` and `laid_out_anew` help to make them, and `not_kept`
+tells what they leave out.
 """
 
 from typing import Any
