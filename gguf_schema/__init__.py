@@ -3,21 +3,21 @@
 Start here:
 
 * `open` a file: `model.metadata`, `model.tensors`; nothing but metadata is read until you ask for data.
-* `write` one from Python values and numpy arrays.
+* `write` one from Python values, numpy arrays, files and chunks, or `rewrite` an open one; both have a `Plan`.
 * `GGUF.parse` and `GGUF.build` take whole files to the wire form and back, byte by byte; `structs(order, version)` has
   the construct of every part.
 
 The map of the house, from the ground up; a module imports only from lower floors:
 
     errors enums limits signatures terminal version   pure data
-    walk/ sources targets progress divergences reader_limits   construct's class zoo; bytes in and out; other readers
-    constructs/                                     our construct subclasses, which know no GGUF
+    walk/ sources progress divergences reader_limits   construct's class zoo; bytes in; other readers
+    constructs/ targets/                            our construct subclasses, which know no GGUF; bytes out
     blocks keys/                                    tensor types, one Struct a block; the standard metadata keys
     layout                                          alignment, sizes, offsets
     schema                                          THE FORMAT
     values policy description                       plain values and the wire form; what is refused; the format as data
     file                                            open, and the views of an open file
-    write hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
+    write/ hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
     summary demo page/ validate/ mutate/ strategies   compositions of those
     tables/ explain/ suite/ fuzz/                   compositions of these
     cli/                                            the command
@@ -40,11 +40,14 @@ from .schema import GGUF, GGUFStructs, structs
 from .tensor_names import gguf_tensor_name
 from .values import MetadataKV
 from .version import __version__
-from .write import NewTensor, write
+from .write import FileRange, NewTensor, Plan, plan, rewrite, write
 
 __all__ = [
     "open",
     "write",
+    "plan",
+    "rewrite",
+    "Plan",
     "GGUF",
     "structs",
     "GGUFStructs",
@@ -55,6 +58,7 @@ __all__ = [
     "Tensors",
     "Tensor",
     "NewTensor",
+    "FileRange",
     "GGUFValueType",
     "GGMLQuantizationType",
     "LlamaFileType",

@@ -128,6 +128,28 @@ class Tensor:
         Raises:
             GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are.
         """
+        path, size = f"tensor {self.name!r}", self.located()[2]
+        try:
+            buffer, position = self._model.source.view(self.data_offset, size)
+        except GGUFError as error:
+            raise error.inside(path, None) from None
+        rows = self._rows()
+        if rows is None:
+            return np.frombuffer(buffer, np.uint8, size, position)
+        dtype, shape = rows
+        if size == 0:
+            buffer, position = bytes(dtype.itemsize), 0
+        try:
+            return np.frombuffer(buffer, dtype, size // dtype.itemsize, position).reshape(shape)
+        except (ValueError, OverflowError) as error:
+            raise GGUFError(f"numpy has no array of shape {self.shape}: {error}", path) from None
+
+    def located(self) -> tuple[Source, int, int]:
+        """The source of its data, the position of the data in it and their size, in bytes; for who copies them unread.
+
+        Raises:
+            GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are.
+        """
         path = f"tensor {self.name!r}"
         if self._model.closed:
             raise GGUFError("the file is closed", path)
@@ -135,20 +157,7 @@ class Tensor:
             raise GGUFError(f"the size of type {self.type} is not known", path)
         if self.data_offset + self.n_bytes > self._model.size:
             raise GGUFError(f"{self.n_bytes} bytes declared, the file ends at byte {self._model.size}", path)
-        try:
-            buffer, position = self._model.source.view(self.data_offset, self.n_bytes)
-        except GGUFError as error:
-            raise error.inside(path, None) from None
-        rows = self._rows()
-        if rows is None:
-            return np.frombuffer(buffer, np.uint8, self.n_bytes, position)
-        dtype, shape = rows
-        if self.n_bytes == 0:
-            buffer, position = bytes(dtype.itemsize), 0
-        try:
-            return np.frombuffer(buffer, dtype, self.n_bytes // dtype.itemsize, position).reshape(shape)
-        except (ValueError, OverflowError) as error:
-            raise GGUFError(f"numpy has no array of shape {self.shape}: {error}", path) from None
+        return self._model.source, self.data_offset, self.n_bytes
 
     def _rows(self) -> tuple[np.dtype[Any], tuple[int, ...]] | None:
         """The dtype of a block and the shape in blocks; None where the type is unknown or a row is no whole blocks."""

@@ -3,12 +3,13 @@
 Metadata is copied by reads, never mapped: a file that shrinks under a map kills the process (SIGBUS).
 """
 
+import contextlib
 import io
 import mmap
 import os
 import threading
-from collections.abc import Callable
-from typing import Any, BinaryIO, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, NamedTuple, Protocol, Self
 
 from .errors import GGUFError
 
@@ -20,8 +21,13 @@ LARGEST_READ = 1 << 20
 class Source(Protocol):
     """A file-like thing of known size. Positions are bytes from its start."""
 
-    name: str
-    size: int
+    @property
+    def name(self) -> str:
+        """Its path, or what stands for it."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
 
     def read_at(self, position: int, size: int) -> bytes:
         """Up to `size` bytes from a position."""
@@ -63,7 +69,7 @@ class FileSource:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = os.fsdecode(path)
         self.file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
-        self.size = os.fstat(self.file.fileno()).st_size
+        self.size, self.modified = self._state()
         self.lock = threading.Lock()
         self.map: mmap.mmap | None = None
 
@@ -82,11 +88,52 @@ class FileSource:
                 self.map = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
             return self.map, position
 
+    def has_changed(self) -> bool:
+        """Whether the file was written to since it was opened, as far as its size and times tell."""
+        return not self.file.closed and self._state() != (self.size, self.modified)
+
+    def _state(self) -> tuple[int, int]:
+        """Bytes of the file, and the time of its last change in nanoseconds."""
+        state = os.fstat(self.file.fileno())
+        return state.st_size, state.st_mtime_ns
+
     def close(self) -> None:
         # The map is not closed: arrays may look into it. It goes with the last of them.
         with self.lock:
             self.map = None
             self.file.close()
+
+
+class PathSource(NamedTuple):
+    """A path that is open only while it is read: many may be held. Views are copies."""
+
+    path: str | os.PathLike[str]
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Self:
+        """The file that is there now."""
+        state = os.stat(path)
+        return cls(path, state.st_size, state.st_mtime_ns)
+
+    @property
+    def name(self) -> str:
+        return os.fsdecode(self.path)
+
+    def read_at(self, position: int, size: int) -> bytes:
+        with open(self.path, "rb", buffering=0) as file:
+            return _read_at(file, position, size)
+
+    def view(self, position: int, size: int) -> tuple[Any, int]:
+        return self.read_at(position, size), 0
+
+    def has_changed(self) -> bool:
+        """Whether another file is there, as far as its size and times tell."""
+        return PathSource.of(self.path) != self
+
+    def close(self) -> None:
+        """It is not open."""
 
 
 class MemorySource:
@@ -136,6 +183,22 @@ class ObjectSource:
 
     def close(self) -> None:
         """The object belongs to the caller and stays open."""
+
+
+@contextlib.contextmanager
+def on_disk(source: Source) -> Iterator[tuple[int, int] | None]:
+    """The descriptor of an open file that holds a source's bytes as they are, and where in it they start; or None."""
+    if isinstance(source, PathSource):
+        with open(source.path, "rb", buffering=0) as file:
+            yield file.fileno(), 0
+    elif isinstance(source, FileSource):
+        yield None if source.file.closed else (source.file.fileno(), 0)
+    elif isinstance(source, ObjectSource):
+        # Of no other kind of object does `fileno` tell that its bytes are those of the file: gzip's have it, too.
+        raw = source.file.raw if type(source.file) is io.BufferedReader else source.file
+        yield (raw.fileno(), source.start) if type(raw) is io.FileIO and not raw.closed else None
+    else:
+        yield None
 
 
 def source_of(source: Any, check_start: Callable[[bytes], None]) -> Source:

@@ -10,8 +10,8 @@ import gguf_schema
 PACKAGE = Path(gguf_schema.__file__).parent
 FLOORS = [
     {"errors", "enums", "limits", "signatures", "terminal", "version"},
-    {"walk", "sources", "targets", "progress", "divergences", "reader_limits"},
-    {"constructs"},
+    {"walk", "sources", "progress", "divergences", "reader_limits"},
+    {"constructs", "targets"},
     {"blocks", "keys"},
     {"layout"},
     {"schema"},

@@ -1,0 +1,183 @@
+"""Where bytes go: a path, whose file is replaced at once when all is written, or a binary file object.
+
+`save` takes what is small and at hand; `save_pieces` takes pieces of known size, of any size, from anywhere.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import BinaryIO
+
+from ..sources import FileSource, PathSource, on_disk
+from .copying import BLOCK, copy
+from .memory import array_of, is_bytes_like
+from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros
+from .replacing import replacing
+
+__all__ = [
+    "save",
+    "save_pieces",
+    "Piece",
+    "Content",
+    "Zeros",
+    "Memory",
+    "Range",
+    "Swapped",
+    "Chunks",
+    "CHUNK",
+    "array_of",
+    "is_bytes_like",
+    "Show",
+    "Target",
+]
+
+Target = str | os.PathLike[str] | BinaryIO
+Show = Callable[[int, int], None]
+"""Called with the bytes that are done and the whole."""
+
+
+def save(target: Target, chunks: Iterable[memoryview | bytes], *, overwrite: bool = True) -> None:
+    """Write pieces of bytes.
+
+    Args:
+        target: A path or a binary file object. The file of a path appears when all of it is written; until then an
+            old one stays whole. What is there and is no file (a pipe, a device) is written to.
+        chunks: The pieces, in order.
+        overwrite: Whether a file that is there may be replaced.
+
+    Raises:
+        TypeError: The target is neither.
+        FileExistsError: A file is there that may not be replaced.
+        OSError: It cannot be written.
+    """
+    with _opened(target, overwrite, 0) as (file, _):
+        for chunk in chunks:
+            _write_all(file, memoryview(chunk))
+
+
+def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = True, show: Show | None = None) -> None:
+    """Write pieces that follow each other; no more than a few MiB are held at once.
+
+    Args:
+        target: As for `save`.
+        pieces: In order. Ranges of files on disk are copied by the kernel where the target is a path.
+        overwrite: Whether a file that is there may be replaced.
+        show: Called with the bytes that are written and the whole, often.
+
+    Raises:
+        TypeError: The target is neither a path nor a binary file object.
+        BuildError: A piece does not come as it should, or a file was written to meanwhile; the path says which.
+        FileExistsError: A file is there that may not be replaced.
+        OSError: It cannot be written, or a source cannot be read.
+    """
+    whole = sum(piece.size for piece in pieces)
+    done = 0
+
+    def count(size: int) -> None:
+        nonlocal done
+        done += size
+        if show is not None:
+            show(done, whole)
+
+    with _opened(target, overwrite, _new_bytes(target, pieces)) as (file, is_file):
+        for piece in _runs(pieces):
+            if not (is_file and _copied(file, piece, count)):
+                for chunk in piece.chunks():
+                    _write_all(file, chunk)
+                    count(len(chunk))
+        for piece in pieces:
+            _demand_unchanged(piece)
+
+
+def _runs(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces; ranges of a source that follow each other there, too, as one."""
+    run: Piece | None = None
+    for piece in pieces:
+        if run is not None and _continues(run, piece):
+            run = run._replace(size=run.size + piece.size)
+            continue
+        if run is not None:
+            yield run
+        run = piece
+    if run is not None:
+        yield run
+
+
+def _continues(run: Piece, piece: Piece) -> bool:
+    """Whether a piece's bytes stand right behind those of another one."""
+    before, after = run.content, piece.content
+    if not isinstance(before, Range) or not isinstance(after, Range) or before.source != after.source:
+        return False
+    return before.position + run.size == after.position
+
+
+def _copied(file: BinaryIO, piece: Piece, count: Callable[[int], None]) -> bool:
+    """Let the kernel write a piece; whether it is a range of a file on disk, so that it did."""
+    if not isinstance(piece.content, Range):
+        return False
+    source, position = piece.content
+    with on_disk(source) as place:
+        if place is None:
+            return False
+        descriptor, start = place
+        file.flush()  # the kernel writes behind what was written before, and so does the file afterwards
+        copied = copy(descriptor, start + position, file.fileno(), piece.size, count)
+    if copied < piece.size:
+        raise piece.wrong(f"{piece.size} bytes expected, {copied} came from {piece.content.whence}: it has shrunk")
+    return True
+
+
+def _demand_unchanged(piece: Piece) -> None:
+    """Refuse what was copied while somebody wrote to it: it is neither the old nor the new file."""
+    content = piece.content.range if isinstance(piece.content, Swapped) else piece.content
+    if (
+        isinstance(content, Range)
+        and isinstance(content.source, FileSource | PathSource)
+        and content.source.has_changed()
+    ):
+        raise piece.wrong(f"{content.source.name} has changed since it was opened")
+
+
+def _new_bytes(target: Target, pieces: Iterable[Piece]) -> int:
+    """The bytes that need room: not those that the new file may share with one on the same disk."""
+    if not isinstance(target, str | os.PathLike):
+        return 0
+    folder = os.path.dirname(os.path.realpath(target))
+    needed = position = 0
+    for piece in pieces:
+        if not _is_shareable(piece, position, folder):
+            needed += piece.size
+        position += piece.size
+    return needed
+
+
+def _is_shareable(piece: Piece, position: int, folder: str) -> bool:
+    """Whether a piece that is written at a position may share blocks with the file that it comes from."""
+    if not isinstance(piece.content, Range):
+        return False
+    with on_disk(piece.content.source) as place, contextlib.suppress(OSError):
+        if place is not None and (place[1] + piece.content.position - position) % BLOCK == 0:
+            return os.fstat(place[0]).st_dev == os.stat(folder).st_dev
+    return False
+
+
+@contextlib.contextmanager
+def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[BinaryIO, bool]]:
+    """What is written to, and whether it is a new file."""
+    if not isinstance(target, str | os.PathLike) and not hasattr(target, "write"):
+        raise TypeError(f"expected a path or a binary file object, found {target.__class__.__name__}")
+    if not isinstance(target, str | os.PathLike):
+        yield target, False
+    elif os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "wb") as special:  # a pipe or a device cannot be replaced
+            yield special, False
+    else:
+        with replacing(os.path.realpath(target), overwrite, needed) as file:
+            yield file, True
+
+
+def _write_all(file: BinaryIO, rest: memoryview) -> None:
+    """Write every byte, also where the file takes fewer at once (raw files may)."""
+    while rest:
+        written = file.write(rest)
+        rest = rest[len(rest) if written is None else written :]

@@ -1,0 +1,88 @@
+"""Bytes from file to file by the kernel: they do not pass through this process, and files that can, share them."""
+
+import errno
+import os
+from collections.abc import Callable
+
+from .pieces import CHUNK
+
+STEP = 1 << 26
+"""Bytes asked for at once: between two, progress is shown, and the process can be interrupted."""
+
+BLOCK = 1 << 12
+"""Files share whole blocks: where both positions are at the same place in one, whole blocks are asked for."""
+
+UNABLE = {
+    getattr(errno, name)
+    for name in ("EBADF", "EINVAL", "ENOSYS", "ENOTSOCK", "ENOTSUP", "EOPNOTSUPP", "EPERM", "ETXTBSY", "EXDEV")
+}
+"""What a way says that the system, the file systems or a sandbox do not let go."""
+
+
+def _share_or_copy(source: int, position: int, target: int, size: int) -> int:
+    return os.copy_file_range(source, target, size, position)
+
+
+def _send(source: int, position: int, target: int, size: int) -> int:
+    return os.sendfile(target, source, position, size)
+
+
+def _read_and_write(source: int, position: int, target: int, size: int) -> int:
+    rest = memoryview(os.pread(source, min(size, CHUNK), position))
+    size = len(rest)
+    while rest:
+        rest = rest[os.write(target, rest) :]
+    return size
+
+
+Way = Callable[[int, int, int, int], int]
+WAYS: tuple[Way, ...] = (_share_or_copy, _send, _read_and_write)
+"""Ways to append at most `size` bytes of a file, from a position on, to another one; each gives how many it did."""
+
+
+def copy(source: int, position: int, target: int, size: int, show: Callable[[int], None]) -> int:
+    """Append bytes of one file to another by the first way that goes.
+
+    Args:
+        source: A file descriptor.
+        position: In the source, in bytes.
+        target: A file descriptor; written at its position, which moves on.
+        size: In bytes.
+        show: Called with the number of bytes that were copied, often.
+
+    Returns:
+        The bytes that were copied: fewer than `size` where the source ends.
+
+    Raises:
+        OSError: They cannot be read or written.
+    """
+    done = 0
+    ways = list(WAYS)
+    start = os.lseek(target, 0, os.SEEK_CUR)
+    is_shareable = (start - position) % BLOCK == 0
+    while done < size:
+        left = min(size - done, STEP)
+        to_block = -(position + done) % BLOCK
+        if is_shareable and 0 < to_block < left:
+            left = to_block
+        copied = _try(ways[0], source, position + done, target, left)
+        if copied:
+            done += copied
+            show(copied)
+        elif len(ways) > 1:
+            del ways[0]  # also where it copied nothing: some file systems say so of files that hold bytes
+        else:
+            break
+    return done
+
+
+def _try(way: Way, *args: int) -> int:
+    """The bytes that a way copied; none where it does not go."""
+    try:
+        return way(*args)
+    except AttributeError:  # this system does not have it
+        return 0
+    except OSError as error:
+        if way is _read_and_write or error.errno not in UNABLE:
+            raise
+        return 0

@@ -1,0 +1,182 @@
+"""Files that appear whole or not at all: written beside their place, and put into it at once."""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from itertools import count
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+MARK = "gguf_schema"
+"""In the names of temporary files, so that no other program's is taken for ours."""
+
+FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""What the system says when bytes are too many for it."""
+
+
+@contextlib.contextmanager
+def replacing(path: str, overwrite: bool, needed: int) -> Iterator[BinaryIO]:
+    """A new file, put in the place of `path` when the block ends without an error; an old one stays whole until then.
+
+    Args:
+        path: Not a symbolic link.
+        overwrite: Whether an old file may be replaced.
+        needed: Bytes that will surely take up room on the disk.
+
+    Raises:
+        FileExistsError: An old file is there that may not be replaced.
+        OSError: The disk is full, the folder cannot be written to, and the like; with the path.
+    """
+    if not overwrite and os.path.lexists(path):
+        raise _error(errno.EEXIST, path)
+    folder = os.path.dirname(path)
+    try:
+        temporary, handle = _temporary(path)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, path) from None
+    with open(handle, "wb") as file:
+        try:
+            _keep_owner_and_mode(path, handle)
+            _demand_room(handle, needed, path)
+            yield file
+            file.flush()
+            os.fsync(handle)
+            if fcntl is None:
+                file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
+            if overwrite:
+                os.replace(temporary, path)
+            else:
+                _link(temporary, path)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                file.close()
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+                raise _error(error.errno, path) from None
+            raise
+    _sync(folder)
+
+
+def _temporary(path: str) -> tuple[str, int]:
+    """A new file beside `path`: its name and descriptor. It is locked as long as it is open.
+
+    What killed processes left there is removed: nobody has it locked.
+    """
+    folder, name = os.path.split(path)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    names = (os.path.join(folder, f".{name[:40]}.{MARK}-{number}.tmp") for number in count())
+    temporary = next(names)
+    while True:
+        try:
+            handle = os.open(temporary, flags, 0o600)
+        except FileExistsError:
+            if not _remove_stale(temporary):
+                temporary = next(names)
+            continue
+        if not _lock(handle, wait=True) or _is_still(temporary, handle):
+            break
+        os.close(handle)  # somebody thought that it was left over, before it was locked
+    while _remove_stale(next(names)):
+        pass
+    return temporary, handle
+
+
+def _remove_stale(temporary: str) -> bool:
+    """Remove a temporary file if its process has ended; whether it was."""
+    try:
+        handle = os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (AttributeError, OSError):  # not there, not ours, or Windows
+        return False
+    try:
+        is_stale = stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle, wait=False) and _is_still(temporary, handle)
+        if is_stale:
+            os.unlink(temporary)
+        return is_stale
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, wait: bool) -> bool:
+    """Lock a file for this process; whether it is, which not every file system can."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def _is_still(path: str, handle: int) -> bool:
+    """Whether a path is the name of an open file."""
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _keep_owner_and_mode(path: str, handle: int) -> None:
+    """Give a file the owner and the permissions of the one that is there, or the permissions of a new one."""
+    try:
+        old = os.stat(path)
+    except OSError:
+        umask = os.umask(0)
+        os.umask(umask)
+        mode = 0o666 & ~umask
+    else:
+        mode = stat.S_IMODE(old.st_mode)
+        with contextlib.suppress(AttributeError, OSError):
+            os.fchown(handle, old.st_uid, old.st_gid)
+    with contextlib.suppress(AttributeError):
+        os.fchmod(handle, mode)
+
+
+def _demand_room(handle: int, needed: int, path: str) -> None:
+    """Refuse to begin what cannot end, where the system tells how much room there is.
+
+    Not by allocating it: where a file system cannot, the C library writes every block; and shared blocks need none.
+    """
+    try:
+        disk = os.fstatvfs(handle)
+    except (AttributeError, OSError):
+        return
+    free = disk.f_bfree * disk.f_frsize
+    if disk.f_blocks and free < needed:
+        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}: {needed} bytes needed, {free} free", path)
+
+
+def _link(temporary: str, path: str) -> None:
+    """Give a file its name unless that is taken."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise _error(errno.EEXIST, path) from None
+    except OSError:  # a file system without links
+        if os.path.lexists(path):
+            raise _error(errno.EEXIST, path) from None
+        os.replace(temporary, path)
+    else:
+        os.unlink(temporary)
+
+
+def _error(number: int | None, path: str) -> OSError:
+    return OSError(number, os.strerror(number or 0), path)
+
+
+def _sync(folder: str) -> None:
+    """Make the new name last, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

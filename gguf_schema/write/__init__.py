@@ -1,0 +1,93 @@
+"""Writing files from plain Python values, numpy arrays, files, chunks, and what `open` read.
+
+`write` writes, `plan` tells what `write` would write, and `rewrite` makes the plan of an open file written again, after
+an edit of its head or as it is. A `Plan` is a list of `targets.Piece`s, each with its size and where its bytes come
+from: memory stays bounded, and what comes from files on disk is copied by the kernel. Other layouts are lists of
+pieces, too; `head_of`, `head_piece`, `padding` and `laid_out` help to make them.
+"""
+
+from typing import Any
+
+from ..schema import LATEST_VERSION, structs
+from ..targets import Show, Target
+from ..values import to_wire
+from .arguments import in_path, pairs_of, with_alignment
+from .plans import Change, Plan, canonical_pieces, demand_sound, head_of, head_piece, laid_out, padding
+from .rewriting import rewrite
+from .tensors import FileRange, NewTensor, info_and_data, named, tensor_content
+
+__all__ = [
+    "write",
+    "plan",
+    "rewrite",
+    "NewTensor",
+    "FileRange",
+    "Plan",
+    "Change",
+    "tensor_content",
+    "head_of",
+    "head_piece",
+    "padding",
+    "laid_out",
+    "canonical_pieces",
+    "demand_sound",
+]
+
+
+def write(
+    target: Target,
+    metadata: Any,
+    tensors: Any = (),
+    *,
+    order: str = "<",
+    version: int = LATEST_VERSION,
+    alignment: int | None = None,
+    overwrite: bool = True,
+    show: Show | None = None,
+) -> None:
+    """Write a GGUF file.
+
+    Args:
+        target: A path, which is replaced at once when all is written, or a binary file object.
+        metadata: What `open` read (`model.metadata`), a list of (key, type, value), or a mapping from key to a value
+            or to a pair (type, value), where type is a GGUFValueType or an ArrayType. Types that are not given are
+            inferred (see `values.infer`).
+        tensors: What `open` read (`model.tensors`), a list of Tensors and NewTensors, or a mapping from name to a
+            Tensor, a NewTensor (of data from anywhere), a numpy array, or a pair (type, array). An array of a plain
+            dtype says its type itself. Quantised data comes as the structured dtype of its block, one element a block,
+            or as uint8, the last axis being the bytes of a row; both with the type.
+        order: Byte order of the file, "<" or ">". Arrays of another order are swapped, blocks field by field.
+        version: 1, 2 or 3.
+        alignment: In bytes, a power of two. If the metadata holds no `general.alignment` and this is not the default,
+            it is added. (Multiples of 8, which the specification allows, are written where the metadata says so.)
+        overwrite: Whether a file that is there may be replaced.
+        show: Called with the bytes that are written and the whole, often (see `progress`).
+
+    Raises:
+        BuildError: A value does not fit its type, data is not as many bytes as it should be, or `open` would refuse the
+            file; the path says where.
+        OSError: The file cannot be written; a file that was there is left whole.
+    """
+    new = plan(metadata, tensors, order=order, version=version, alignment=alignment)
+    new.save(target, overwrite=overwrite, show=show)
+
+
+def plan(
+    metadata: Any,
+    tensors: Any = (),
+    *,
+    order: str = "<",
+    version: int = LATEST_VERSION,
+    alignment: int | None = None,
+) -> Plan:
+    """What `write` writes, before it does; `print` shows it, its `save` writes it. The arguments are those of `write`.
+
+    Raises:
+        BuildError: A value does not fit its type, or `open` would refuse the file; the path says where.
+        OSError: A file that data shall come from cannot be read.
+    """
+    layout = structs(order, version)
+    pairs = with_alignment(list(pairs_of(metadata)), alignment)
+    new = [in_path(info_and_data, f"tensor {name!r}", name, value, order) for name, value in named(tensors)]
+    kv = [in_path(to_wire, f"metadata_kv[{index}]", pair) for index, pair in enumerate(pairs)]
+    return Plan(canonical_pieces(layout, kv, [info for info, _ in new], [data for _, data in new]))

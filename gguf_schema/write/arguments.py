@@ -1,0 +1,62 @@
+"""Metadata in every form that `write` takes, as typed pairs; and errors that say which argument is wrong."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..enums import ArrayType, GGUFValueType
+from ..errors import BuildError, GGUFError
+from ..keys import ALIGNMENT
+from ..layout import alignment_of
+from ..values import MetadataKV, infer, text
+
+
+def pairs_of(metadata: Any) -> Iterator[MetadataKV]:
+    """Every form of metadata as typed pairs."""
+    if hasattr(metadata, "pairs"):
+        yield from metadata.pairs
+        return
+    if not isinstance(metadata, Iterable):
+        raise BuildError(f"expected a mapping or a list of (key, type, value), found {metadata!r:.100}", "metadata_kv")
+    if not isinstance(metadata, Mapping):
+        for index, pair in enumerate(metadata):
+            if not isinstance(pair, tuple) or len(pair) != len(MetadataKV._fields):
+                raise BuildError(f"expected (key, type, value), found {pair!r:.100}", f"metadata_kv[{index}]")
+            yield MetadataKV(*pair)
+        return
+    for index, (key, value) in enumerate(metadata.items()):
+        if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], GGUFValueType | ArrayType):
+            yield MetadataKV(key, *value)
+        else:
+            yield MetadataKV(key, in_path(infer, f"metadata_kv[{index}].value", value), value)
+
+
+def in_path(function: Any, path: str, *args: Any) -> Any:
+    """Call a function whose errors belong to a path. Whatever it raises of what it was given is a BuildError."""
+    try:
+        return function(*args)
+    except GGUFError as error:
+        inner = "" if error.path == path else error.path
+        raise BuildError(error.problem, inner).inside(path, None) from None
+    except (AttributeError, RecursionError, TypeError, ValueError) as error:
+        raise BuildError(f"{type(error).__name__}: {error}", path) from error
+
+
+def with_alignment(pairs: list[MetadataKV], alignment: int | None) -> list[MetadataKV]:
+    """The pairs, with `general.alignment` at the end where it is asked for and not there."""
+    if alignment is None:
+        return pairs
+    if (
+        isinstance(alignment, bool)
+        or not isinstance(alignment, int | np.integer)
+        or alignment < 1
+        or alignment & (alignment - 1)
+    ):
+        raise BuildError(f"{alignment!r} is no alignment: llama.cpp's loader takes powers of two only", "alignment")
+    held = [pair.value for pair in pairs if text(pair.key) == ALIGNMENT.template]
+    if held and not (isinstance(held[0], int | np.integer) and held[0] == alignment):
+        raise BuildError(f"{alignment} asked for, but the metadata says {held[0]!r:.100}", "alignment")
+    if held or alignment == alignment_of([]):
+        return pairs
+    return [*pairs, MetadataKV(ALIGNMENT.template, GGUFValueType.UINT32, int(alignment))]

@@ -1,0 +1,186 @@
+"""An open file written again: with every byte that an edit of its head leaves in place, or made canonical."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..enums import GGUFValueType
+from ..errors import BuildError
+from ..file import Model, Tensor
+from ..layout import Fields, align_up, alignment_of, known_sizes, place
+from ..schema import GGUFStructs
+from ..targets import Piece, Range
+from .arguments import in_path
+from .plans import Change, Plan, canonical_pieces, demand_sound, head_of, head_piece, padding
+from .tensors import tensor_content
+
+
+def rewrite(
+    model: Model, head: Fields | None = None, *, layout: GGUFStructs | None = None, canonical: bool = False
+) -> Plan:
+    """The plan of an open file written again.
+
+    Args:
+        model: The file. It must stay open until the plan is saved; its own path may be the target.
+        head: What takes the place of `model.head`, in the wire form: `metadata_kv` and `tensor_infos`. The offset of an
+            info says where in `model` its data is, so infos may be renamed, reordered and left out.
+        layout: The constructs of another version or byte order, in which tensors are swapped block by block.
+        canonical: False keeps all that follows the head, byte by byte: gaps, what is in them, other paddings, a tail,
+            data that no info tells of any more. Only zeros before the data are as many as are needed. True puts
+            tensors in the order of the infos, each at the next multiple of the alignment, with zeros between and after
+            them, and nothing else; and makes BOOL bytes 0 or 1. `Plan.changes` tells what that changes.
+
+    Returns:
+        The plan; its `changes` are what was not edited and will still differ.
+
+    Raises:
+        BuildError: A value does not fit its type, the alignment changes where all is kept, `open` would refuse the
+            file, or nobody knows how to swap a type's bytes.
+    """
+    fields = model.head if head is None else head
+    remade = _canonical if canonical else _faithful
+    return remade(model, layout or model.layout, fields["metadata_kv"], fields["tensor_infos"])
+
+
+def _faithful(model: Model, layout: GGUFStructs, metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields]) -> Plan:
+    """All that follows the head is kept."""
+    alignment = alignment_of(metadata_kv)
+    if alignment != model.alignment:
+        problem = f"the alignment was {model.alignment} and becomes {alignment}: the tensors cannot stay where they are"
+        raise BuildError(problem, "metadata_kv")
+    _demand_offsets(tensor_infos)
+    head = head_of(layout, metadata_kv, tensor_infos)
+    between, changes = _padding(model, len(head), bool(tensor_infos))
+    pieces = [head_piece(head), *between, *_data_section(model, layout.order)]
+    demand_sound(metadata_kv, tensor_infos, len(head), sum(piece.size for piece in pieces))
+    return Plan(pieces, changes)
+
+
+def _padding(model: Model, infos_end: int, has_tensors: bool) -> tuple[list[Piece], list[Change]]:
+    """What stands before the data: the bytes that were there if they are as many as are needed, else zeros."""
+    zeros = padding("padding", infos_end, model.alignment)
+    needed = sum(piece.size for piece in zeros)
+    held = min(model.size, model.data_offset) - model.infos_end
+    is_end = not has_tensors and (model.size < model.data_offset or model.size == model.infos_end)
+    if held == needed or is_end:
+        return [Piece("padding", held, Range(model.source, model.infos_end))] if held else [], []
+    return zeros, list(_zeroed(model, model.infos_end, model.infos_end + held, "padding"))
+
+
+def _data_section(model: Model, order: str) -> Iterator[Piece]:
+    """All bytes from the data on, in a byte order, by tensors and what is between and behind them."""
+    position = model.data_offset
+    for tensor in sorted(model.tensors.infos, key=lambda tensor: tensor.offset):
+        what = f"tensor {tensor.name!r}"
+        if tensor.n_bytes is None and order == model.order:
+            continue  # nobody knows where it ends: it goes with the rest
+        content, size = in_path(tensor_content, what, tensor, order)
+        if tensor.data_offset > position:
+            yield Piece("between tensors", tensor.data_offset - position, Range(model.source, position))
+            position = tensor.data_offset
+        elif tensor.data_offset < position:  # it shares bytes with one before
+            if order != model.order:
+                raise BuildError("it shares bytes with another tensor: they cannot be swapped for both", what)
+            size -= position - tensor.data_offset
+            content = Range(model.source, position)
+        if size > 0:
+            yield Piece(what, size, content)
+            position += size
+    if position < model.size:
+        yield Piece("after the last tensor", model.size - position, Range(model.source, position))
+
+
+def _canonical(
+    model: Model, layout: GGUFStructs, metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields]
+) -> Plan:
+    """The tensors of the infos, and nothing else."""
+    _demand_offsets(tensor_infos)
+    gaps = {tensor.offset: tensor.n_bytes for tensor in model.tensors.infos}
+    data = []
+    for info, known in zip(tensor_infos, known_sizes(tensor_infos), strict=True):
+        size = gaps.get(info["offset"]) if known is None else known
+        what = f"tensor {info['name']!r}"
+        content, size = in_path(tensor_content, what, Tensor(info, size, model), layout.order)
+        data.append(Piece(what, size, content))
+    pairs = [_with_plain_bools(pair) for pair in metadata_kv]
+    pieces = canonical_pieces(layout, pairs, tensor_infos, data)
+    changes = [
+        Change(f"metadata_kv[{index}].value", "BOOL bytes other than 0 become 1")
+        for index, (new, old) in enumerate(zip(pairs, metadata_kv, strict=True))
+        if new is not old
+    ]
+    return Plan(pieces, [*changes, *_moves(tensor_infos, data, alignment_of(pairs)), *_leftovers(model)])
+
+
+def _demand_offsets(tensor_infos: Sequence[Fields]) -> None:
+    """Refuse infos that do not say where their data is."""
+    for index, info in enumerate(tensor_infos):
+        if info.get("offset") is None:
+            raise BuildError("no offset: it says where the data is that is written again", f"tensor_infos[{index}]")
+
+
+def _with_plain_bools(pair: Fields) -> Fields:
+    """A pair whose BOOL bytes are 0 or 1; the pair itself where they are."""
+    if pair["value_type"] == GGUFValueType.BOOL and not isinstance(pair["value"], bool | np.bool_):
+        return {**pair, "value": bool(pair["value"])}
+    if pair["value_type"] == GGUFValueType.ARRAY and (value := _array_with_plain_bools(pair["value"])) is not None:
+        return {**pair, "value": value}
+    return pair
+
+
+def _array_with_plain_bools(array: Fields) -> dict[str, Any] | None:
+    """The wire form of an array with BOOL bytes that are 0 or 1; None where they are."""
+    if array["type"] == GGUFValueType.BOOL:
+        held = np.asarray(array["array"])
+        return None if held.dtype == np.bool_ or not held.size else {**array, "array": held != 0}
+    if array["type"] != GGUFValueType.ARRAY:
+        return None
+    inner = [_array_with_plain_bools(item) for item in array["array"]]
+    if inner == [None] * len(inner):
+        return None
+    return {**array, "array": [old if new is None else new for old, new in zip(array["array"], inner, strict=True)]}
+
+
+def _moves(tensor_infos: Sequence[Fields], data: Sequence[Piece], alignment: int) -> Iterator[Change]:
+    """The offsets that change."""
+    offsets = place([piece.size for piece in data], alignment)
+    for index, (info, offset) in enumerate(zip(tensor_infos, offsets, strict=True)):
+        if info["offset"] != offset:
+            yield Change(f"tensor_infos[{index}].offset", f"{info['offset']} becomes {offset}")
+
+
+def _leftovers(model: Model) -> Iterator[Change]:
+    """What a canonical file does not keep of what stands around the tensors."""
+    tensors = sorted(model.tensors.infos, key=lambda tensor: tensor.offset)
+    if not tensors:
+        if model.size > model.infos_end:
+            yield Change("tail", f"{model.size - model.infos_end} bytes after the metadata are left out")
+        return
+    yield from _zeroed(model, model.infos_end, model.data_offset, "padding")
+    end = model.data_offset
+    for tensor in tensors:
+        yield from _gap(model, end, tensor.data_offset)
+        end = max(end, tensor.data_offset + (tensor.n_bytes or 0))
+    padded = model.data_offset + align_up(end - model.data_offset, model.alignment)
+    yield from _zeroed(model, end, padded, "tensor_data")
+    if model.size < padded:
+        yield Change("tensor_data", f"{padded - model.size} zeros are added after the last tensor")
+    if model.size > padded:
+        yield Change("tail", f"{model.size - padded} bytes after the last tensor are left out")
+
+
+def _gap(model: Model, start: int, stop: int) -> Iterator[Change]:
+    """What becomes of the bytes between two tensors."""
+    padded = min(stop, model.data_offset + align_up(start - model.data_offset, model.alignment))
+    yield from _zeroed(model, start, padded, "tensor_data")
+    if padded < stop:
+        yield Change("tensor_data", f"{stop - padded} bytes between tensors, from byte {padded} on, are left out")
+
+
+def _zeroed(model: Model, start: int, stop: int, path: str) -> Iterator[Change]:
+    """Whether padding holds anything else than zeros."""
+    held = Piece(path, max(0, min(stop, model.size) - start), Range(model.source, start))
+    other = sum(len(chunk) - bytes(chunk).count(0) for chunk in held.chunks())
+    if other:
+        yield Change(path, f"{other} bytes of padding, from byte {start} on, become zeros")

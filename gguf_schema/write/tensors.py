@@ -1,0 +1,208 @@
+"""Tensors in every form that `write` takes, as infos and pieces of data."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from ..blocks import block, blocks
+from ..enums import GGMLQuantizationType as T
+from ..errors import BuildError
+from ..file import Tensor
+from ..layout import n_bytes, type_name
+from ..schema import ORDERS
+from ..sources import ObjectSource, PathSource, Source
+from ..targets import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, array_of, is_bytes_like
+from ..values import text
+
+
+class FileRange(NamedTuple):
+    """A range of a file, as the data of a tensor.
+
+    Attributes:
+        file: A path, or a binary file object that can seek. It is read when the tensor is written.
+        offset: Where the data starts, in bytes from the start of the file.
+        size: Bytes of the data; None means those that the tensor's type and dimensions tell.
+    """
+
+    file: str | os.PathLike[str] | BinaryIO
+    offset: int = 0
+    size: int | None = None
+
+
+class NewTensor(NamedTuple):
+    """A tensor that is to be written.
+
+    Attributes:
+        name: Its name.
+        type: Its ggml type.
+        dimensions: In file order, fastest first.
+        data: Its bytes, in the byte order of the file: an array; a bytes-like object; a Tensor of an open file, whose
+            blocks are swapped where its order is another; a FileRange; a binary file object, read from its position
+            on; an iterable of arrays and bytes-like objects; or a callable without arguments that gives one of these
+            (but a Tensor or file) when the tensor is written.
+    """
+
+    name: str
+    type: int
+    dimensions: tuple[int, ...]
+    data: Any
+
+
+def named(tensors: Any) -> Iterator[tuple[str, Any]]:
+    """Every form of tensors as pairs of a name and what it stands for."""
+    if hasattr(tensors, "infos"):
+        tensors = tensors.infos
+    if isinstance(tensors, Mapping):
+        yield from tensors.items()
+        return
+    for index, tensor in enumerate(tensors):
+        if not hasattr(tensor, "name"):
+            raise BuildError(f"expected a Tensor or a NewTensor, found {type(tensor).__name__}", f"tensor {index}")
+        yield tensor.name, tensor
+
+
+def info_and_data(name: Any, value: Any, order: str) -> tuple[dict[str, Any], Piece]:
+    """What a name stands for: its info in the wire form, without an offset, and its data in the file's order.
+
+    Raises:
+        BuildError: It is no tensor, or its bytes are not as many as its type and dimensions tell.
+        OSError: A file cannot be read.
+    """
+    name = text(name)
+    if isinstance(value, tuple) and not isinstance(value, NewTensor):
+        type, array = value if len(value) == 2 else (None, value)
+        if isinstance(type, bool) or not isinstance(type, int):
+            raise BuildError(f"expected a pair (tensor type, array), found a {type.__class__.__name__} first", "type")
+        return _of_blocks(name, np.asarray(array), type, order)
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        return _of_blocks(name, array, _plain_type(array), order)
+    if not hasattr(value, "dimensions"):
+        problem = f"expected a Tensor, a numpy array or a pair (type, array), found {value.__class__.__name__}"
+        raise BuildError(problem, "data")
+    type, dimensions = value.type, tuple(value.dimensions)
+    expected = n_bytes(type, dimensions)
+    content, held = _content(value if isinstance(value, Tensor) else value.data, type, order, expected)
+    size = held if expected is None else expected
+    if size is None:
+        problem = f"the size of type {type_name(type)} is not known: give bytes, or a FileRange with a size"
+        raise BuildError(problem, "data")
+    if held not in (None, size):
+        raise BuildError(f"{size} bytes expected for these dimensions, {held} found", "data")
+    return _info_and_data(name, type, dimensions, size, content)
+
+
+def _info_and_data(
+    name: str, type: int, dimensions: tuple[int, ...], size: int, content: Content
+) -> tuple[dict[str, Any], Piece]:
+    return {"name": name, "dimensions": dimensions, "type": type}, Piece(f"tensor {name!r}", size, content)
+
+
+def _content(data: Any, type: int, order: str, expected: int | None) -> tuple[Content, int | None]:
+    """Where the data of a tensor come from, and how many bytes they are, where that is known already.
+
+    Args:
+        data: As in a NewTensor.
+        type: The tensor type.
+        order: Byte order of the file that is written.
+        expected: Bytes that type and dimensions tell, if they do.
+    """
+    if isinstance(data, Tensor):
+        return tensor_content(data, order)
+    if isinstance(data, np.ndarray):
+        return _of_array(array_of(data), type, order), data.nbytes
+    if is_bytes_like(data):
+        array = array_of(data)
+        return Memory(array, array.dtype), array.nbytes
+    if isinstance(data, FileRange):
+        return _of_file(data, expected)
+    if callable(data):
+        return Chunks(data), None
+    if hasattr(data, "read"):
+        if not isinstance(data.read(0), bytes):
+            raise BuildError("expected a file object opened in binary mode", "data")
+        if not data.seekable():
+            return Chunks(lambda: _read(data, expected or 0)), None
+        return _of_file(FileRange(data, data.tell()), expected)
+    if isinstance(data, str) or not isinstance(data, Iterable):
+        raise BuildError(f"expected an array, bytes, a file or an iterable, found {data.__class__.__name__}", "data")
+    return Chunks(lambda: data), None
+
+
+def tensor_content(tensor: Tensor, order: str) -> tuple[Content, int]:
+    """Where the data of a tensor of an open file come from, in a byte order, and how many bytes they are.
+
+    Raises:
+        GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are, or what they mean.
+    """
+    source, position, size = tensor.located()
+    data = Range(source, position)
+    if tensor.order == order:
+        return data, size
+    old, new = (block(tensor.type, each) for each in (tensor.order, order))
+    if old is None or new is None:
+        raise BuildError(f"nobody knows how to swap the bytes of type {type_name(tensor.type)}", "type")
+    return Swapped(data, old.dtype(), new.dtype()), size
+
+
+def _of_file(data: FileRange, expected: int | None) -> tuple[Content, int | None]:
+    """Where a range of a file comes from, and how many bytes it is."""
+    file, offset, size = data
+    if isinstance(file, str | os.PathLike):
+        source: Source = PathSource.of(file)
+        position, left = offset, source.size - offset
+    else:
+        source = ObjectSource(file)
+        position = offset - source.start
+        left = source.size - position
+    size = expected if size is None else size
+    if size is not None and not 0 <= size <= left:
+        raise BuildError(f"{size} bytes expected at byte {offset} of {source.name}, {max(0, left)} are there", "data")
+    return Range(source, position), size
+
+
+def _read(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """As many bytes of a stream as are there, up to a size."""
+    while data := file.read(min(size, CHUNK)):
+        yield data
+        size -= len(data)
+
+
+def _of_array(array: np.ndarray[Any, Any], type: int, order: str) -> Memory:
+    """An array; of blocks in either byte order, those in the file's."""
+    dtypes = [held.dtype() for held in map(block, (type, type), ORDERS) if held is not None]
+    return Memory(array, block(type, order).dtype() if array.dtype in dtypes else array.dtype)  # type: ignore[union-attr]
+
+
+def _of_blocks(name: str, array: np.ndarray[Any, Any], type: int, order: str) -> tuple[dict[str, Any], Piece]:
+    """The info and the data of an array of blocks, or of the bytes of blocks."""
+    struct = block(type, order)
+    if struct is None:
+        raise BuildError(f"type {type_name(type)} has no known block: give a NewTensor with its bytes", "type")
+    data = _of_array(array, type, order)
+    if data.dtype == struct.dtype():
+        shape = array.shape
+    elif array.dtype == np.uint8 and array.shape and array.shape[-1] % struct.type_size == 0:
+        shape = (*array.shape[:-1], array.shape[-1] // struct.type_size)
+    else:
+        raise BuildError(
+            f"expected dtype {struct.dtype()}, or uint8 with rows of whole blocks of {struct.type_size} bytes; "
+            f"found {array.dtype} of shape {array.shape}",
+            "data",
+        )
+    return _info_and_data(name, type, _dimensions(shape, struct.block_size), array.nbytes, data)
+
+
+def _dimensions(shape: tuple[int, ...], block_size: int) -> tuple[int, ...]:
+    """Dimensions in file order of an array of blocks."""
+    return (shape[-1] * block_size, *shape[-2::-1]) if shape else ()
+
+
+def _plain_type(array: np.ndarray[Any, Any]) -> T:
+    """The tensor type of an array of numbers."""
+    for type, struct in blocks("<").items():
+        if struct.is_plain and type is not T.BF16 and array.dtype.newbyteorder("<") == struct.dtype():
+            return type
+    raise BuildError(f"numpy's {array.dtype} says no tensor type by itself: give a pair (type, array)", "type")
