@@ -11,7 +11,7 @@ The map of the house, from the ground up; a module imports only from lower floor
 
     errors enums limits signatures terminal version   pure data
     walk/ sources progress divergences reader_limits   construct's class zoo; bytes in; other readers
-    constructs/ targets/                            our construct subclasses, which know no GGUF; bytes out
+    constructs/ targets/ journal/                   our construct subclasses, which know no GGUF; bytes out
     blocks keys/                                    tensor types, one Struct a block; the standard metadata keys
     layout                                          alignment, sizes, offsets
     schema                                          THE FORMAT

@@ -11,7 +11,7 @@ PACKAGE = Path(gguf_schema.__file__).parent
 FLOORS = [
     {"errors", "enums", "limits", "signatures", "terminal", "version"},
     {"walk", "sources", "progress", "divergences", "reader_limits"},
-    {"constructs", "targets"},
+    {"constructs", "targets", "journal"},
     {"blocks", "keys"},
     {"layout"},
     {"schema"},
