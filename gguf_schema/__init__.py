@@ -19,7 +19,7 @@ The map of the house, from the ground up; a module imports only from lower floor
     file                                            open, and the views of an open file
     write/ hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
     summary demo page/ validate/ mutate/ strategies   compositions of those
-    tables/ explain/ suite/ fuzz/                   compositions of these
+    tables/ explain/ suite/ fuzz/ edit/             compositions of these
     cli/                                            the command
 """
 

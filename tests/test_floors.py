@@ -19,7 +19,7 @@ FLOORS = [
     {"file"},
     {"write", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export", "generate"},
     {"summary", "demo", "page", "validate", "mutate", "strategies"},
-    {"tables", "explain", "suite", "fuzz"},
+    {"tables", "explain", "suite", "fuzz", "edit"},
     {"cli"},
     {"__main__", "__init__"},
 ]

@@ -1,0 +1,336 @@
+"""What edits would do to a file, the cheapest safe way to do it, and doing it."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from .. import journal
+from ..errors import BuildError, GGUFError
+from ..file import Model
+from ..journal import Change, Part, Record, Span, size_of
+from ..layout import align_up, alignment_of, known_sizes
+from ..policy import Parsed, errors
+from ..sources import FileSource, Source
+from ..targets import Memory, Piece, Range, Show, Target, array_of, save_pieces
+from .edits import Edit, Head, edited, head_of
+from .parts import Unchanged, data_anew, data_as_it_is, head_parts, is_laid_out_anew, merged, with_offsets
+from .reserve import is_reserve, room, with_room, without_room
+
+MOST_IN_PLACE = 1 << 26
+"""Bytes that are changed in place at most: they are held in memory."""
+
+MOST_KEPT = 1 << 26
+"""Bytes of an old file that are kept to undo a rewrite: what the new one does not have."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be done.
+
+    Attributes:
+        model: The file as it is.
+        head: Its metadata pairs and tensor infos as they would be.
+        head_parts: The file as it would be up to the end of the tensor infos: bytes, and ranges of the file as it is.
+        data_parts: All that follows.
+        in_place: Whether the file itself is to be changed.
+        why_not: Where it is, but cannot be patched, the reason.
+    """
+
+    model: Model
+    head: Head
+    head_parts: tuple[Part, ...]
+    data_parts: tuple[Part, ...]
+    in_place: bool
+    why_not: str = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The whole file as it would be."""
+        return (*self.head_parts, *self.data_parts)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file as it would be."""
+        return sum(map(size_of, self.parts))
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the file is so already."""
+        return self.is_patch and not self.record.replaced
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether some bytes of the file are overwritten; else a new file is made."""
+        return self.in_place and not self.why_not
+
+    @cached_property
+    def record(self) -> Record:
+        """How a patch is done, and undone."""
+        return journal.in_place(self.size, [_window(self.model, *moved) for moved in _moved(self.parts)])
+
+    @property
+    def written(self) -> int:
+        """Bytes that are written, the journal included."""
+        if not self.is_patch:
+            return self.size
+        if self.changes_nothing:
+            return 0
+        return sum(map(len, self.record.replaced)) + len(journal.to_bytes(self.record))
+
+    @property
+    def read(self) -> int:
+        """Bytes that are read, besides the head as it is opened."""
+        if not self.is_patch:
+            return sum(size_of(part) for part in self.parts if isinstance(part, Span))
+        return sum(checked.size for checked in self.record.before.checked)
+
+    def __str__(self) -> str:
+        """What would be done, on a line."""
+        if self.changes_nothing:
+            return "nothing to do"
+        if not self.is_patch:
+            reason = f" ({self.why_not})" if self.why_not else ""
+            place = "a new file in the place of the old one" if self.in_place else "a new file"
+            return f"{place}{reason}: {self.size} bytes, {self.read} of them copied"
+        changes = self.record.changes()
+        first, last = changes[0], changes[-1]
+        size = sum(len(change.new) for change in changes)
+        plural = "ranges" if len(changes) > 1 else "range"
+        before, after = room(self.model.head["metadata_kv"]), room(self.head.pairs)
+        reserve = f"; the reserve goes from {before} to {after} bytes" if before != after else ""
+        return (
+            f"a patch in place: {size} bytes in {len(changes)} {plural} between byte {first.start} and "
+            f"{last.start + len(last.new)}, {self.written} with the journal{reserve}"
+        )
+
+
+def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve: int | None = None) -> Plan:
+    """What edits would do to a file, and how.
+
+    Args:
+        model: The open file.
+        edits: They are done one after the other.
+        in_place: Change the file itself, which must be a path: by a patch if that is possible and cheaper, or by a new
+            file in its place. Of a reserve as much is used, or added, as keeps the data where it is.
+        reserve: Bytes that the file shall have in reserve for later patches; 0 for none. Without it they stay.
+
+    Raises:
+        GGUFError: An edit cannot be done, or `open` would refuse the new file for a reason for which it does not
+            refuse the old one.
+    """
+    head = edited(head_of(model.head), edits)
+    if reserve is not None:
+        head = head._replace(pairs=with_room(head.pairs, reserve) if reserve else without_room(head.pairs))
+    unchanged = Unchanged(model)
+    is_anew = is_laid_out_anew(model, head)
+    if is_anew:
+        head = with_offsets(model, head)
+    elif in_place and reserve is None:
+        head = _with_fitting_room(unchanged, head)
+    start = merged(head_parts(unchanged, head))
+    head_size = sum(map(size_of, start))
+    rest = merged(data_anew(model, head, head_size) if is_anew else data_as_it_is(model, head_size))
+    _demand_sound(model, head, head_size, head_size + sum(map(size_of, rest)))
+    if in_place and not isinstance(model.source, FileSource):
+        raise GGUFError("only a file with a path can be changed in place")
+    growth = None if is_anew else head_size - model.infos_end
+    why_not = _why_not(model, (*start, *rest), growth) if in_place else ""
+    return Plan(model, head, tuple(start), tuple(rest), in_place, why_not)
+
+
+def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
+    """The head with as much in reserve as keeps the data where it is, where that can be and no edit says otherwise."""
+    model = unchanged.model
+    held = room(head.pairs)
+    if held is None or not any(is_reserve(pair) and id(pair) in unchanged.pairs for pair in head.pairs):
+        return head
+    least = sum(map(size_of, head_parts(unchanged, head))) - held
+    wanted = max(0, model.infos_end - least)
+    if wanted == held or align_up(least + wanted, model.alignment) != model.data_offset:
+        return head
+    return head._replace(pairs=with_room(head.pairs, wanted))
+
+
+def _why_not(model: Model, parts: Sequence[Part], growth: int | None) -> str:
+    """Why a patch is impossible, or dearer than a new file; empty where it is neither.
+
+    Args:
+        model: The file as it is.
+        parts: The file as it would be.
+        growth: Bytes by which metadata and tensor infos grow, where the data is as it was.
+    """
+    if growth is None:
+        return "the tensors are laid out anew"
+    if sum(map(size_of, parts)) != model.size:
+        held = room(model.head["metadata_kv"])
+        holds = f", {held} in reserve" if held is not None else ""
+        spare = model.data_offset - model.infos_end
+        if growth > spare:
+            return f"metadata and tensor infos grow by {growth} bytes; {spare} are free before the data{holds}"
+        return "the data moves towards the start"
+    changed = sum(sum(map(size_of, moved)) for _, moved in _moved(parts))
+    if changed > MOST_IN_PLACE:
+        return f"{changed} bytes would change place"
+    if 3 * changed > model.size:
+        return "less is written so"
+    return ""
+
+
+def _moved(parts: Sequence[Part]) -> list[tuple[int, list[Part]]]:
+    """The parts that are not ranges of the old file at the same place, in runs, each with its absolute offset."""
+    runs: list[tuple[int, list[Part]]] = []
+    ends = -1
+    for start, part in zip(accumulate(map(size_of, parts), initial=0), parts, strict=False):
+        if isinstance(part, Span) and part.start == start:
+            continue
+        if start != ends:
+            runs.append((start, []))
+        runs[-1][1].append(part)
+        ends = start + size_of(part)
+    return runs
+
+
+def _window(model: Model, start: int, parts: Sequence[Part]) -> Change:
+    """What stands in a place, and what will."""
+    new = b"".join(part if isinstance(part, bytes) else _read(model, part) for part in parts)
+    return Change(start, _read(model, Span(start, len(new))), new)
+
+
+def _read(model: Model, span: Span) -> bytes:
+    data = model.source.read_at(*span)
+    if len(data) < span.size:
+        raise GGUFError("the file has changed since it was opened")
+    return data
+
+
+def _demand_sound(model: Model, head: Head, infos_end: int, size: int) -> None:
+    """Refuse to make what `open` would refuse, unless it refuses the old file for the same reason."""
+    infos = [kept.info for kept in head.tensors]
+    alignment = alignment_of(head.pairs)
+    known = {fault.code for fault in model.faults()}
+    data_offset = align_up(infos_end, alignment)
+    for finding in errors(Parsed(head.pairs, infos, known_sizes(infos), alignment, infos_end, data_offset, size)):
+        if finding.code not in known:
+            raise BuildError(finding.message, finding.path)
+
+
+def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | None = None) -> None:
+    """Make the new file.
+
+    Args:
+        plan: Not in place.
+        target: A path or a binary file object.
+        overwrite: Whether a file that is there may be replaced; never the one that is read.
+        show: Called with the bytes that are written and the whole, often.
+
+    Raises:
+        GGUFError: It is the file that is read, or that has changed since.
+        FileExistsError: A file is there that may not be replaced.
+        OSError: It cannot be written; a file that was there is left whole.
+    """
+    if isinstance(target, str | os.PathLike) and is_file_of(plan.model, target):
+        raise GGUFError("it is the file that is read: to change that, ask for a change in place")
+    save_pieces(target, _pieces(plan.model, plan.parts), overwrite=overwrite, show=show)
+
+
+def apply(plan: Plan, show: Show | None = None) -> None:
+    """Change the file in place.
+
+    Args:
+        plan: In place.
+        show: Called with the bytes of a new file that are written and the whole, often.
+
+    Raises:
+        BusyError: Somebody else edits the file.
+        GGUFError: The file has changed since it was opened.
+        OSError: The file or its folder cannot be written to; the file is as it was.
+    """
+    source = plan.model.source
+    if not plan.in_place or not isinstance(source, FileSource):
+        raise GGUFError("the plan is one of a new file: save it")
+    path = os.path.realpath(source.name)
+    with journal.exclusive(path) as handle:
+        if os.path.exists(journal.journal_of(path)):
+            raise GGUFError("an edit of the file was interrupted")
+        if source.has_changed() or not os.path.samestat(os.fstat(handle), os.fstat(source.file.fileno())):
+            raise GGUFError("the file has changed since it was opened")
+        if plan.changes_nothing:
+            return
+        if plan.is_patch:
+            journal.apply(path, handle, plan.record)
+            return
+        record = _record_of_rewrite(plan)
+        save_pieces(path, _pieces(plan.model, plan.parts), show=show)
+        journal.keep(path, record)
+
+
+def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
+    """Put a file back as it was before its last edit in place.
+
+    Args:
+        path: The file.
+        show: As of `apply`.
+
+    Raises:
+        GGUFError: There is nothing to undo, or the file was changed by others since.
+        OSError: It cannot be written; the file is as it was.
+    """
+    real = os.path.realpath(path)
+
+    def rewrite(record: Record) -> None:
+        source = FileSource(real)
+        try:
+            save_pieces(real, [_piece(source, part) for part in record.parts], show=show)
+        finally:
+            source.close()
+
+    journal.undo(real, rewrite)
+
+
+def is_file_of(model: Model, path: str | os.PathLike[str]) -> bool:
+    """Whether a path is the file that is open."""
+    source = model.source
+    if not isinstance(source, FileSource) or not os.path.exists(path):
+        return False
+    return os.path.samestat(os.stat(path), os.fstat(source.file.fileno()))
+
+
+def _pieces(model: Model, parts: Iterable[Part]) -> list[Piece]:
+    return [_piece(model.source, part) for part in parts]
+
+
+def _piece(source: Source, part: Part) -> Piece:
+    if isinstance(part, Span):
+        return Piece("what was there", part.size, Range(source, part.start))
+    array = array_of(part)
+    return Piece("what is new", len(part), Memory(array, array.dtype))
+
+
+def _record_of_rewrite(plan: Plan) -> Record | None:
+    """How to undo a rewrite; None where too much would have to be kept for that."""
+    model = plan.model
+    spans = list(_inverse(plan.parts, model.size))
+    if sum(span.size for span, is_kept in spans if not is_kept) > MOST_KEPT:
+        return None
+    parts = tuple(span if is_kept else _read(model, span) for span, is_kept in spans)
+    start = b"".join(part if isinstance(part, bytes) else _read(model, part) for part in plan.head_parts)
+    return Record(journal.identity(model.size, ()), journal.identity(plan.size, [(0, start)]), parts)
+
+
+def _inverse(parts: Sequence[Part], size: int) -> Iterator[tuple[Span, bool]]:
+    """An old file of this size as ranges of the new one (True), and of itself where the new one lacks them (False)."""
+    starts = accumulate(map(size_of, parts), initial=0)
+    spans = [(part, start) for start, part in zip(starts, parts, strict=False) if isinstance(part, Span)]
+    position = 0
+    for old, new in sorted(spans):
+        if old.start > position:
+            yield Span(position, old.start - position), False
+            position = old.start
+        skipped = position - old.start
+        if skipped < old.size:
+            yield Span(new + skipped, old.size - skipped), True
+            position += old.size - skipped
+    if position < size:
+        yield Span(position, size - position), False
