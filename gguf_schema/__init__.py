@@ -15,10 +15,10 @@ The map of the house, from the ground up; a module imports only from lower floor
     blocks keys/                                    tensor types, one Struct a block; the standard metadata keys
     layout                                          alignment, sizes, offsets
     schema                                          THE FORMAT
-    values policy description                       plain values and the wire form; what is refused; the format as data
+    values policy description canonical             plain values and the wire form; what is refused; the format as data
     file                                            open, and the views of an open file
-    write/ hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
-    summary demo page/ validate/ mutate/ strategies   compositions of those
+    write/ tensor_data hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
+    summary demo page/ validate/ mutate/ strategies diff/   compositions of those
     tables/ explain/ suite/ fuzz/ edit/             compositions of these
     cli/                                            the command
 """

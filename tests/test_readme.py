@@ -19,7 +19,7 @@ def test_examples_run_in_order(tmp_path, monkeypatch, capsys):
     for name in "model.gguf", "llama.gguf":
         Path(name).write_bytes(demo_model())
     names = {}
-    assert len(BLOCKS) == 8
+    assert len(BLOCKS) == 9
     for block in BLOCKS:
         source = re.sub(r'(?<!\.)open\("new.gguf", "rb"\).read\(\)', 'Path("new.gguf").read_bytes()', block)
         exec(compile(source, str(README), "exec"), names | {"Path": Path}, names)

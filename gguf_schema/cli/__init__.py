@@ -20,7 +20,7 @@ from ..version import __version__
 from .arguments import Parser, UsageError
 from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
 
-COMMANDS = ("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz")
+COMMANDS = ("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,16 +17,21 @@ NOBODY_READS = 141
 
 def model(args: argparse.Namespace) -> Model:
     """The file that the arguments name: a path, "-" for standard input, nothing for the demo model."""
-    if args.file is None:
+    return opened(args.file, args.no_check)
+
+
+def opened(file: str | None, no_check: bool) -> Model:
+    """A file by its name: a path, "-" for standard input, None for the demo model; a refused one, too, if asked for."""
+    if file is None:
         from ..demo import demo_model
 
         source: Any = demo_model()
     else:
-        source = named(args.file)
-    found = open(source, check=not args.no_check)
-    found.name = {None: "<demo>", "-": "<stdin>"}.get(args.file, args.file)
-    for fault in found.faults() if args.no_check else ():
-        say(args.file, str(fault))
+        source = named(file)
+    found = open(source, check=not no_check)
+    found.name = "<demo>" if file is None else "<stdin>" if file == "-" else file
+    for fault in found.faults() if no_check else ():
+        say(file, str(fault))
     return found
 
 
