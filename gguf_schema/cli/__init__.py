@@ -1,11 +1,12 @@
 """The command `gguf-schema`: a module for each subcommand. stdout is the answer, stderr is talk.
 
 A subcommand is a module of its name, listed in `COMMANDS`. It has a function of that name, which takes the arguments
-and gives what is to be printed (a text; None for nothing; a text and the exit status), and `add`, which says what
+and gives what is to be printed (a text; None for nothing; either and the exit status), and `add`, which says what
 arguments there are. Only the module that is asked for is imported, and that imports what it needs itself.
 
 arguments   how arguments are declared
 streams     models and texts in, answers and complaints out
+editing     what `set`, `unset` and `edit` have in common
 
 Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read; 130 interrupted; 141 nobody reads.
 """
@@ -20,7 +21,21 @@ from ..version import __version__
 from .arguments import Parser, UsageError
 from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
 
-COMMANDS = ("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff")
+COMMANDS = (
+    "info",
+    "dump",
+    "map",
+    "explain",
+    "check",
+    "tables",
+    "suite",
+    "fuzz",
+    "diff",
+    "get",
+    "set",
+    "unset",
+    "edit",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if answer is None:
         return 0
     text, status = answer if isinstance(answer, tuple) else (answer, 0)
-    return tell(text) or status
+    return (0 if text is None else tell(text)) or status
 
 
 def _parser(arguments: Sequence[str]) -> Parser:

@@ -4,10 +4,12 @@ import argparse
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from ..errors import GGUFError
 from ..file import Model, open
+from ..journal import trouble
 from ..terminal import printable
 
 UNREADABLE = 2
@@ -36,8 +38,10 @@ def opened(file: str | None, no_check: bool) -> Model:
 
 
 def named(file: str) -> str | BinaryIO:
-    """The path, or of "-" standard input."""
+    """The path, or of "-" standard input. If an edit of the file is under way or was interrupted, stderr says so."""
     if file != "-":
+        if told := trouble(file):
+            say(file, told)
         return file
     if sys.stdin is None:
         raise OSError("standard input is closed")
@@ -71,11 +75,17 @@ def say(file: str | None, message: str) -> None:
 
 def tell(answer: str) -> int:
     """Print the answer; the exit status says whether anybody took it."""
+    return give(lambda: print(answer, flush=True))
+
+
+def give(write: Callable[[], object]) -> int:
+    """Call a function that writes to standard output; the exit status says whether anybody took it."""
     if sys.stdout is None:
         say("standard output", "it is closed")
         return UNREADABLE
     try:
-        print(answer, flush=True)
+        write()
+        sys.stdout.flush()
     except OSError as error:
         # Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

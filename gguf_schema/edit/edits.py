@@ -7,6 +7,7 @@ from ..enums import GGUFValueType as T
 from ..enums import ValueType
 from ..errors import BuildError, GGUFError
 from ..keys import ALIGNMENT, find
+from ..schema import structs
 from ..values import MetadataKV, plain_pairs, to_wire
 from .reserve import is_reserve
 from .types import type_text
@@ -118,6 +119,7 @@ def _set(head: Head, edit: Set) -> Head:
         kind = plain_pairs([old])[0].type  # type: ignore[list-item]
     try:
         pair = to_wire(MetadataKV(edit.key, *from_json(kind, edit.value)))
+        structs().metadata_kv.build(pair)  # to be told here of what does not fit
     except GGUFError as error:
         raise BuildError(f"{edit.key}: {error.problem}") from None
     if index is not None:

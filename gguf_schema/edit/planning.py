@@ -231,7 +231,7 @@ def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | No
         OSError: It cannot be written; a file that was there is left whole.
     """
     if isinstance(target, str | os.PathLike) and is_file_of(plan.model, target):
-        raise GGUFError("it is the file that is read: to change that, ask for a change in place")
+        raise GGUFError("it is the file that is read, which can only be changed in place")
     save_pieces(target, _pieces(plan.model, plan.parts), overwrite=overwrite, show=show)
 
 
