@@ -77,8 +77,9 @@ def _built(build: Callable[[Fields], bytes], fields: Fields, path: str) -> bytes
 
 def is_laid_out_anew(model: Model, head: Head) -> bool:
     """Whether the data cannot stay as it is: a tensor went, they changed places, or the alignment changed."""
-    kept = [tensor.place for tensor in head.tensors]
-    return kept != list(range(len(model.head["tensor_infos"]))) or alignment_of(head.pairs) != model.alignment
+    old = range(len(model.head["tensor_infos"]))
+    is_same = [tensor.place for tensor in head.tensors] == list(old)
+    return not is_same or (bool(old) and alignment_of(head.pairs) != model.alignment)
 
 
 def with_offsets(model: Model, head: Head) -> Head:
@@ -92,11 +93,13 @@ def with_offsets(model: Model, head: Head) -> Head:
 
 
 def data_as_it_is(model: Model, head_size: int) -> list[Part]:
-    """What follows a head of so many bytes: all that followed the old one, at the next multiple of the alignment."""
-    old_padding = model.data_offset - model.infos_end
-    has_data = bool(model.head["tensor_infos"]) or model.size > model.infos_end
-    if model.size < model.data_offset or not has_data:
+    """What follows a head of so many bytes: all that followed the old one, at the next multiple of the alignment.
+
+    Without tensors nothing needs to be aligned: then, and where a file ends before its data, the bytes follow at once.
+    """
+    if not model.head["tensor_infos"] or model.size < model.data_offset:
         return [Span(model.infos_end, model.size - model.infos_end)]
+    old_padding = model.data_offset - model.infos_end
     padding = align_up(head_size, model.alignment) - head_size
     kept = Span(model.infos_end, old_padding) if padding == old_padding else bytes(padding)
     return [kept, Span(model.data_offset, model.size - model.data_offset)]

@@ -148,7 +148,10 @@ def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
         return head
     least = sum(map(size_of, head_parts(unchanged, head))) - held
     wanted = max(0, model.infos_end - least)
-    if wanted == held or align_up(least + wanted, model.alignment) != model.data_offset:
+    stays = least + wanted == model.infos_end
+    if model.head["tensor_infos"]:
+        stays = align_up(least + wanted, model.alignment) == model.data_offset
+    if wanted == held or not stays:
         return head
     return head._replace(pairs=with_room(head.pairs, wanted))
 
@@ -261,9 +264,8 @@ def apply(plan: Plan, show: Show | None = None) -> None:
         if plan.is_patch:
             journal.apply(path, handle, plan.record)
             return
-        record = _record_of_rewrite(plan)
-        save_pieces(path, _pieces(plan.model, plan.parts), show=show)
-        journal.keep(path, record)
+        with journal.keeping(path, _record_of_rewrite(plan)):
+            save_pieces(path, _pieces(plan.model, plan.parts), show=show)
 
 
 def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:

@@ -9,7 +9,7 @@ patching    differences, changes, recovery, undoing
 """
 
 from .locking import BusyError, exclusive
-from .patching import apply, journal_of, keep, recover, trouble, undo, undo_of
+from .patching import apply, journal_of, keeping, recover, trouble, undo, undo_of
 from .record import Change, Identity, Part, Record, Span, identity, in_place, size_of, to_bytes
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "identity",
     "in_place",
     "journal_of",
-    "keep",
+    "keeping",
     "recover",
     "size_of",
     "to_bytes",

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .record import (
     Change,
     Identity,
     Record,
+    appearing,
     identity,
     load,
     read_at,
@@ -67,14 +68,21 @@ def apply(path: str, handle: int, record: Record, keep: bool = True) -> None:
         raise
 
 
-def keep(path: str, record: Record | None) -> None:
-    """Leave the record of a change that is done, for `undo`, instead of that of an earlier one; or leave none."""
+@contextlib.contextmanager
+def keeping(path: str, record: Record | None) -> Iterator[None]:
+    """Leave the record of what is done within the block, for `undo`, instead of that of an earlier change; or none.
+
+    Raises:
+        OSError: It cannot be written; the block is not begun.
+    """
     place = undo_of(path)
     if record is not None:
-        write_durably(place, to_bytes(record), os.stat(path).st_mode & 0o666)
-    else:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(place)
+        with appearing(place, to_bytes(record), os.stat(path).st_mode & 0o666):
+            yield
+        return
+    yield
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(place)
 
 
 def recover(path: str, handle: int) -> bool | None:

@@ -122,7 +122,7 @@ def differences(window: Change) -> list[Change]:
     differ = np.flatnonzero(np.frombuffer(old, np.uint8) != np.frombuffer(new, np.uint8))
     if not len(differ):
         return []
-    breaks = np.flatnonzero(np.diff(differ) > NEAR)
+    breaks = np.flatnonzero(np.diff(differ) - 1 > NEAR)
     firsts = differ[np.concatenate([[0], breaks + 1])].tolist()
     ends = (differ[np.concatenate([breaks, [len(differ) - 1]])] + 1).tolist()
     return [Change(start + first, old[first:end], new[first:end]) for first, end in zip(firsts, ends, strict=True)]
@@ -183,26 +183,38 @@ def _record(fields: Any, payload: bytes) -> Record:
 
 
 def write_durably(path: str, data: bytes, mode: int) -> None:
-    """Write a file that appears whole: under another name first, then, once it is on the disk, under its own."""
+    """Write a file that appears whole, once it is on the disk."""
+    with appearing(path, data, mode):
+        pass
+
+
+@contextlib.contextmanager
+def appearing(path: str, data: bytes, mode: int) -> Iterator[None]:
+    """Write a file to the disk under another name; it gets its own when the block ends without an error."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.tmp")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)  # left by a process that was killed
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-        try:
-            write_at(handle, 0, data)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        _write_new(temporary, data, mode)
+        yield
         os.replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.filename in (None, temporary):
             raise type(error)(error.errno, error.strerror, path) from None
         raise
     sync_folder(folder)
+
+
+def _write_new(path: str, data: bytes, mode: int) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        write_at(handle, 0, data)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: str) -> None:
