@@ -70,14 +70,14 @@ def model(path, size):
 def patch(path):
     with gs.open(path) as opened:
         plan = edit.plan(opened, EDITS, in_place=True)
-        assert plan.is_patch
+        assert plan.record is not None
         edit.apply(plan)
 
 
 def rewrite(path):
     with gs.open(path) as opened:
         plan = edit.plan(opened, [*EDITS, edit.Set("x.long", TEXT * 9, gs.GGUFValueType.STRING)], in_place=True)
-        assert not plan.is_patch
+        assert plan.record is None
         edit.apply(plan)
 
 

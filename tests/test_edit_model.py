@@ -224,7 +224,7 @@ def test_a_reserve_changes_nothing_but_itself(tmp_path_factory, data):
         found = plain(new)
         assert_is(found._replace(pairs=found.pairs[:-1]), expected, old)
         room = model.metadata[KEY].size - new.metadata[KEY].size
-        if plan.is_patch:
+        if plan.record is not None:
             assert new.size == model.size
             assert new.data_offset == model.data_offset or not model.tensors
             assert new.infos_end == model.infos_end or not len(new.metadata[KEY])

@@ -67,17 +67,14 @@ def _demand_whole(args: argparse.Namespace) -> None:
 
 def mend(file: str) -> None:
     """Mend a file, an edit of which was interrupted; say what was done."""
-    from .. import journal
+    from .. import edit
 
-    path = os.path.realpath(file)
-    with journal.exclusive(path) as handle:
-        has_change = journal.recover(path, handle)
     told = {
         None: "no edit of it was interrupted",
         True: "an edit had been interrupted when it was all but done: the file is as edited",
         False: "an edit had been interrupted: the file is as it was before",
     }
-    say(file, told[has_change])
+    say(file, told[edit.recover(file)])
 
 
 def _apply(file: str, plan: "Plan") -> None:
@@ -86,7 +83,7 @@ def _apply(file: str, plan: "Plan") -> None:
 
     if os.path.islink(file):
         say(file, f"it is a symbolic link; {os.path.realpath(file)} is what is changed")
-    if not plan.is_patch and os.stat(file).st_nlink > 1:
+    if plan.record is None and os.stat(file).st_nlink > 1:
         say(file, "it has other names (hard links): what they name stays as it was")
     with progress(file) as show:
         edit.apply(plan, show)

@@ -12,6 +12,7 @@ from ..journal import Part, Span
 from ..layout import Fields, align_up, alignment_of, data_size, place
 from ..schema import GGUFStructs
 from .edits import Head
+from .reserve import is_reserve
 
 
 class Unchanged:
@@ -61,11 +62,25 @@ def head_parts(unchanged: Unchanged, head: Head) -> list[Part]:
     infos = [kept.info for kept in head.tensors]
     parts: list[Part] = [_counts(layout, head.pairs, infos)]
     for index, pair in enumerate(head.pairs):
-        range = unchanged.pairs.get(id(pair))
-        parts.append(_built(layout.metadata_kv.build, pair, f"metadata_kv[{index}]") if range is None else range)
+        span = unchanged.pairs.get(id(pair))
+        if span is not None:
+            parts.append(span)
+        else:
+            built = _built(layout.metadata_kv.build, pair, f"metadata_kv[{index}]")
+            parts += _with_room_that_stays(unchanged, built) if is_reserve(pair) else [built]
     if list(map(id, infos)) == list(map(id, model.head["tensor_infos"])):
         return [*parts, unchanged.infos]
     return [*parts, *(_built(layout.tensor_info.build, info, f"tensor_infos[{i}]") for i, info in enumerate(infos))]
+
+
+def _with_room_that_stays(unchanged: Unchanged, built: bytes) -> list[Part]:
+    """The bytes of a reserve; as many zeros at its end as the old one has, too, are those of the old one."""
+    for pair in unchanged.model.head["metadata_kv"]:
+        if is_reserve(pair) and not pair["value"]["array"].any():
+            span = unchanged.pairs[id(pair)]
+            zeros = min(len(pair["value"]["array"]), len(built) - len(built.rstrip(b"\0")))
+            return [built[: len(built) - zeros], Span(span.start + span.size - zeros, zeros)]
+    return [built]
 
 
 def _built(build: Callable[[Fields], bytes], fields: Fields, path: str) -> bytes:

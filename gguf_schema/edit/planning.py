@@ -2,8 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from .. import journal
@@ -35,7 +34,8 @@ class Plan:
         head_parts: The file as it would be up to the end of the tensor infos: bytes, and ranges of the file as it is.
         data_parts: All that follows.
         in_place: Whether the file itself is to be changed.
-        why_not: Where it is, but cannot be patched, the reason.
+        record: Of a patch in place how it is done, and undone; None where a new file is made.
+        why_not: Where the file itself is to be changed, but not patched, the reason.
     """
 
     model: Model
@@ -43,6 +43,7 @@ class Plan:
     head_parts: tuple[Part, ...]
     data_parts: tuple[Part, ...]
     in_place: bool
+    record: Record | None = None
     why_not: str = ""
 
     @property
@@ -58,22 +59,12 @@ class Plan:
     @property
     def changes_nothing(self) -> bool:
         """Whether the file is so already."""
-        return self.is_patch and not self.record.replaced
-
-    @property
-    def is_patch(self) -> bool:
-        """Whether some bytes of the file are overwritten; else a new file is made."""
-        return self.in_place and not self.why_not
-
-    @cached_property
-    def record(self) -> Record:
-        """How a patch is done, and undone."""
-        return journal.in_place(self.size, [_window(self.model, *moved) for moved in _moved(self.parts)])
+        return self.record is not None and not self.record.replaced
 
     @property
     def written(self) -> int:
         """Bytes that are written, the journal included."""
-        if not self.is_patch:
+        if self.record is None:
             return self.size
         if self.changes_nothing:
             return 0
@@ -82,7 +73,7 @@ class Plan:
     @property
     def read(self) -> int:
         """Bytes that are read, besides the head as it is opened."""
-        if not self.is_patch:
+        if self.record is None:
             return sum(size_of(part) for part in self.parts if isinstance(part, Span))
         return sum(checked.size for checked in self.record.before.checked)
 
@@ -90,7 +81,7 @@ class Plan:
         """What would be done, on a line."""
         if self.changes_nothing:
             return "nothing to do"
-        if not self.is_patch:
+        if self.record is None:
             reason = f" ({self.why_not})" if self.why_not else ""
             place = "a new file in the place of the old one" if self.in_place else "a new file"
             return f"{place}{reason}: {self.size} bytes, {self.read} of them copied"
@@ -135,9 +126,13 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
     _demand_sound(model, head, head_size, head_size + sum(map(size_of, rest)))
     if in_place and not isinstance(model.source, FileSource):
         raise GGUFError("only a file with a path can be changed in place")
-    growth = None if is_anew else head_size - model.infos_end
-    why_not = _why_not(model, (*start, *rest), growth) if in_place else ""
-    return Plan(model, head, tuple(start), tuple(rest), in_place, why_not)
+    whole = Plan(model, head, tuple(start), tuple(rest), in_place)
+    if not in_place:
+        return whole
+    if why_not := _why_not(model, whole.parts, None if is_anew else head_size - model.infos_end):
+        return replace(whole, why_not=why_not)
+    windows = [_window(model, *moved) for moved in _moved(whole.parts)]
+    return replace(whole, record=journal.in_place(model.size, windows))
 
 
 def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
@@ -256,12 +251,12 @@ def apply(plan: Plan, show: Show | None = None) -> None:
     path = os.path.realpath(source.name)
     with journal.exclusive(path) as handle:
         if os.path.exists(journal.journal_of(path)):
-            raise GGUFError("an edit of the file was interrupted")
+            raise GGUFError("an edit of the file was interrupted: recover it first")
         if source.has_changed() or not os.path.samestat(os.fstat(handle), os.fstat(source.file.fileno())):
             raise GGUFError("the file has changed since it was opened")
         if plan.changes_nothing:
             return
-        if plan.is_patch:
+        if plan.record is not None:
             journal.apply(path, handle, plan.record)
             return
         with journal.keeping(path, _record_of_rewrite(plan)):
@@ -289,6 +284,22 @@ def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
             source.close()
 
     journal.undo(real, rewrite)
+
+
+def recover(path: str | os.PathLike[str]) -> bool | None:
+    """Mend a file, an edit of which was interrupted: that is undone, unless all of it is on the disk.
+
+    Returns:
+        Whether the file is as edited; None where no edit was interrupted.
+
+    Raises:
+        BusyError: Somebody edits the file just now.
+        GGUFError: It was changed by others since.
+        OSError: It cannot be written.
+    """
+    real = os.path.realpath(path)
+    with journal.exclusive(real) as handle:
+        return journal.recover(real, handle)
 
 
 def is_file_of(model: Model, path: str | os.PathLike[str]) -> bool:
