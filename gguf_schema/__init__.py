@@ -18,7 +18,7 @@ The map of the house, from the ground up; a module imports only from lower floor
     values policy description canonical             plain values and the wire form; what is refused; the format as data
     file                                            open, and the views of an open file
     write/ tensor_data hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
-    summary demo page/ validate/ mutate/ strategies diff/   compositions of those
+    summary demo page/ validate/ mutate/ strategies diff/ hashing/ extract   compositions of those
     tables/ explain/ suite/ fuzz/ edit/             compositions of these
     cli/                                            the command
 """

@@ -29,5 +29,8 @@ USUAL_DIMENSIONS = 4
 NUMPY_DIMENSIONS = 64
 """Dimensions that an array of numpy can have."""
 
+STALE_Q8_1 = 40
+"""Bytes that gguf-py 0.19.0 takes a block of Q8_1 for: the type had two FLOAT32 once."""
+
 SLOWLY_COUNTED = 1 << 20
 """Elements that gguf-py, which reads them one by one, counts to in a few seconds."""

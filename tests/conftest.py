@@ -4,10 +4,15 @@ Where GGUF_SCHEMA_ALL_TESTS is set, a test skipped for want of a package that pi
 """
 
 import os
+import tempfile
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from gguf_schema.sources import FileSource
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")  # no test fails because a machine is slow
 
 WANT = "could not import"
 wanting: list[str] = []
@@ -25,6 +30,16 @@ def reads(monkeypatch):
 
     monkeypatch.setattr(FileSource, "read_at", noting)
     return noted
+
+
+@pytest.fixture
+def nothing_left(tmp_path_factory, monkeypatch):
+    """Temporary files are made in a folder of their own, which is empty again after the test."""
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    yield
+    assert list(folder.iterdir()) == []
 
 
 def _note(report):

@@ -140,7 +140,7 @@ def test_set_writes_a_new_file(capsys, path):
         (["set", "--in-place", "model.gguf", "general.name=@missing"], "No such file"),
         (["set", "model.gguf", "model.gguf", "general.name=x"], "the file that is read"),
         (["set", "model.gguf", "model.gguf", "general.name=x", "--force"], "the file that is read"),
-        (["set", "model.gguf", "there", "general.name=x"], "there is there already: --force replaces it"),
+        (["set", "model.gguf", "there", "general.name=x"], "there is there already; --force replaces it"),
         (["set", "model.gguf", "no/where.gguf", "general.name=x"], "cannot write no/where.gguf: No such file"),
         (["set", "missing.gguf", "new.gguf", "general.name=x"], "missing.gguf: No such file"),
         (["unset", "--in-place", "model.gguf", "a"], "there is no key 'a'"),

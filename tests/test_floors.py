@@ -18,7 +18,7 @@ FLOORS = [
     {"values", "policy", "description", "canonical"},
     {"file"},
     {"write", "tensor_data", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export", "generate"},
-    {"summary", "demo", "page", "validate", "mutate", "strategies", "diff"},
+    {"summary", "demo", "page", "validate", "mutate", "strategies", "diff", "hashing", "extract"},
     {"tables", "explain", "suite", "fuzz", "edit"},
     {"cli"},
     {"__main__", "__init__"},

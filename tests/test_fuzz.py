@@ -1,14 +1,8 @@
-"""Trying readers: the same files each time, every way to fail told from the others, small files, nothing left over."""
+"""Trying readers: the same files each time, and every way to fail told from the others."""
 
-import hashlib
-import json
-import os
-import random
-import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -16,24 +10,17 @@ from pathlib import Path
 
 import pytest
 
-import gguf_schema as gs
 from gguf_schema.cli import main
-from gguf_schema.fuzz import Limits, Outcome, Report, cases, fuzz, reader, smallest, wanted
+from gguf_schema.fuzz import Limits, cases, reader
 from gguf_schema.fuzz.cases import BASES, EACH
-from gguf_schema.fuzz.coverage import exercised
-from gguf_schema.fuzz.folder import byte_map
-from gguf_schema.fuzz.minimise import _infos, _pairs, _parts, built
 from gguf_schema.fuzz.running import KEPT, Stopped, arguments, outcome
 from gguf_schema.generate import valid_file
 from gguf_schema.mutate import mutant, plan
-from gguf_schema.validate import PROFILES, check, verdict
 
-posix = pytest.mark.skipif(os.name != "posix", reason="readers are run on POSIX systems only")
+from .fuzzing import GENEROUS, PYTHON, SHORT, START, posix, ran
 
-PYTHON = [sys.executable, "-S", "-E", "-c"]
-"""Starts soon, and reads no settings."""
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
-START = "import os, sys, struct, time; data = open(sys.argv[1], 'rb').read(); n = data[16:24];"
 READERS = {
     "accept": "pass",
     "reject": "sys.exit(1)",
@@ -44,43 +31,6 @@ READERS = {
     "memory": "x = bytearray(1 << 36)",
     "traceback": "[][1]",
 }
-GENEROUS, SHORT = Limits(60, 512), Limits(0.3, 512)
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(tmp_path_factory, monkeypatch):
-    """Temporary files are made in a folder of their own, which is empty again after the test."""
-    folder = tmp_path_factory.mktemp("temporary")
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setenv("TMPDIR", str(folder))
-    yield
-    assert list(folder.iterdir()) == []
-
-
-class Ours:
-    """A reader in this process: `read` as of `Reader`."""
-
-    def __init__(self, judge):
-        self.judge = judge
-        self.runs = 0
-        self.stop = None
-
-    def read(self, data):
-        self.runs += 1
-        return self.judge(data)
-
-
-def opens(data):
-    try:
-        gs.open(data).close()
-    except gs.GGUFError:
-        return Outcome("reject")
-    return Outcome("accept")
-
-
-def ran(script, data=b"GGUF", limits=GENEROUS):
-    with reader([*PYTHON, START + script], limits) as made:
-        return made.read(data)
 
 
 def test_seed_and_index_determine_a_case():
@@ -102,32 +52,6 @@ def test_a_case_is_made_as_its_label_says():
         else:
             planned = plan(valid_file(case.base_seed), valid_file(case.base_seed + 1))
             assert (case.data, case.label) == mutant(planned, case.base_seed, case.number)
-
-
-def test_out_writes_the_same_files_each_time(tmp_path, capsys):
-    one, two = tmp_path / "one", tmp_path / "two"
-    assert main(["fuzz", "--out", str(one), "--count", "90", "--seed", "5"]) == 0
-    assert main(["fuzz", "--out", str(two), "--count", "100", "--seed", "6"]) == 0
-    assert main(["fuzz", "--out", str(two), "--count", "90", "--seed", "5"]) == 0
-    assert {path.name: path.read_bytes() for path in one.iterdir()} == {
-        path.name: path.read_bytes() for path in two.iterdir()
-    }
-    labels = json.loads((one / "labels.json").read_text())
-    assert len(labels["files"]) == 90 == len(list(one.iterdir())) - 1
-    for file, case in zip(labels["files"], cases(5), strict=False):
-        data = (one / file["file"]).read_bytes()
-        assert data == case.data
-        assert (file["sha256"], file["size"]) == (hashlib.sha256(data).hexdigest(), len(data))
-        assert [file[name] for name in case.label._fields] == list(case.label)
-        assert (file["base"], file["number"]) == (case.base_seed, case.number)
-    assert "90 files" in capsys.readouterr().out
-
-
-def test_out_leaves_what_is_not_its_own(tmp_path, capsys):
-    (tmp_path / "0000000.gguf").write_bytes(b"mine")
-    assert main(["fuzz", "--out", str(tmp_path), "--count", "1"]) == 2
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"mine"]
-    assert "labels.json" in capsys.readouterr().err
 
 
 def test_where_the_path_goes():
@@ -263,235 +187,36 @@ def test_usage(wrong, capsys):
     assert "usage" in capsys.readouterr().err
 
 
-def tried(judge, count=10 * EACH, profile="default", seed=1):
-    return fuzz(Ours(judge), seed, count=count, jobs=2, profile=PROFILES[profile])
+OWN = TRACEBACK.format("a.b.Error: no GGUF file")
 
 
-def test_our_own_reader_does_nothing_wrong():
-    report = tried(opens)
-    assert report.findings == {}
-    assert report.outcomes.total() == report.next == 10 * EACH
-    assert 0 < report.unjudged < 0.1 * report.next
-    assert {"accept", "reject"} == set(report.outcomes)
-
-
-@pytest.mark.parametrize("name", ["default", "strict"])
-def test_what_is_right_agrees_with_the_validator(name):
-    profile = PROFILES[name]
-    compared = 0
-    for case in islice(cases(7), 6 * EACH):
-        right = wanted(case.label, case.data, profile)
-        if right is not None:
-            compared += 1
-            assert (right == "reject") == (verdict(check(case.data), profile) == "reject"), case.label
-    assert compared > 5 * EACH
-
-
-def test_other_profiles_are_asked_of_the_validator():
-    case = next(cases(0))
-    big = valid_file(1, order=">")
-    assert wanted(case.label, big, PROFILES["llama.cpp"]) == "reject"
-    assert wanted(case.label, big, PROFILES["gguf-py"]) == "accept"
-    assert wanted(case.label, big, None) is None
-
-
-def test_wrong_verdicts_are_found_folded_and_made_small():
-    report = tried(lambda data: Outcome("accept"))
-    assert {finding.kind for finding in report.findings.values()} == {"wrongly-accepted"}
-    assert report.counts.total() > len(report.findings) > 100
-    assert report.counts.total() + report.unjudged < report.outcomes.total()
-    sizes = []
-    for finding in list(report.findings.values())[:60]:
-        ours = Ours(lambda data: Outcome("accept"))
-        small = smallest(ours, finding, PROFILES["default"])
-        assert ours.runs <= 150
-        assert len(small) <= len(finding.case.data)
-        assert verdict(check(small), PROFILES["default"]) == "reject"
-        assert finding.case.label.rule in {None, *(fault.code for fault in check(small))}
-        sizes.append(len(small))
-    assert sorted(sizes)[len(sizes) // 2] <= 200
-    rejected = tried(lambda data: Outcome("reject"))
-    assert list(rejected.findings) == [("wrongly-rejected", "", "none", "")]
-    first = next(iter(rejected.findings.values()))
-    small = smallest(Ours(lambda data: Outcome("reject")), first, PROFILES["default"])
-    assert verdict(check(small), PROFILES["default"]) != "reject"
-    assert len(small) <= 24
-
-
-def test_what_a_base_shows_itself_is_not_told_of_its_mutants():
-    big = tried(lambda data: Outcome("reject" if data[4:8] in (b"\0\0\0\3", b"\0\0\0\2") else opens(data).kind))
-    rejected = [signature for signature in big.findings if signature[0] == "wrongly-rejected"]
-    assert big.counts["wrongly-rejected", "", "none", ""] > 100
-    assert len(rejected) <= 5  # those that make a file big-endian
-    located = Outcome("crash", "f in a.c:1", True)
-    assert list(tried(lambda data: located).findings) == [("crash", "f in a.c:1")]
-    assert list(tried(lambda data: Outcome("crash", "SIGFPE")).findings) == [("crash", "SIGFPE", "none", "")]
-
-
-def test_what_is_left_out_leaves_a_good_file():
-    """Of a valid file any pairs and tensors can go: what is left is as it was."""
-    draw = random.Random(1)
-    dropped = 0
-    for case in islice(cases(9), 0, 60 * EACH, EACH):
-        offered = (*_infos(case.base), *_pairs(case.base))
-        parts = [part for part in offered if not part.alignment and draw.random() < 0.5]  # offsets go by the alignment
-        starts = {part.edit[0] for part in parts}
-        dropped += len(parts)
-        data = built(case, parts)
-        assert not [fault for fault in check(data) if fault.severity == "error"]
-        with gs.open(data) as left, gs.open(case.data) as whole:
-            keys = [pair.key for pair in case.base.pairs if pair.field.start not in starts]
-            names = [info.name for info in case.base.infos if info.field.start not in starts]
-            assert list(left.metadata) == keys
-            assert list(left.tensors) == names
-            for name in names:
-                assert left.tensors[name].data.tobytes() == whole.tensors[name].data.tobytes()
-        small = built(case, [part for kind in list(_parts(case))[1:] for part in kind])
-        assert len(small) == 24
-        gs.open(small).close()
-    assert dropped > 100
-
-
-def test_arrays_and_texts_become_short():
-    for case in islice(cases(9), 0, 40 * EACH, EACH):
-        *_, arrays, texts = _parts(case)
-        with gs.open(built(case, [*arrays, *texts]), check=False) as model:
-            assert len(model.metadata.pairs) == len(case.base.pairs)
-            for pair in model.metadata.pairs:
-                assert len(pair.key.encode()) <= 2 or pair.key in {
-                    one.key for one in case.base.pairs if len(one.key) < 3
-                }
-                assert not isinstance(pair.type, gs.ArrayType) or len(pair.value) == 0
-
-
-PLANTED = (
-    "n = struct.unpack('<Q', n)[0] if len(n) == 8 and data[4:8] == bytes([3, 0, 0, 0]) else 0\n"
-    "if n > 1 << 62: os.abort()\n"
-    "if len(data) < 16: [][1]\n"
-    "if data[:4] != b'GGUF': sys.exit(1)\n"
+@pytest.mark.parametrize(
+    ("status", "told", "kind"),
+    [
+        (1, OWN, "reject"),
+        (1, TRACEBACK.format("Error"), "reject"),
+        (1, TRACEBACK.format("c.Error: its last part is the same"), "reject"),
+        (1, TRACEBACK.format("a.b.OtherError"), "crash"),
+        (1, OWN + "\nDuring handling of it:\n\n" + TRACEBACK.format("KeyError: 1"), "crash"),
+        (1, TRACEBACK.format("KeyError: 1") + "\nThe above exception was the direct cause\n\n" + OWN, "reject"),
+        (1, TRACEBACK.format("Error: cannot allocate memory for so many pairs"), "reject"),
+        (-signal.SIGSEGV, OWN, "crash"),
+        (1, "Error: no traceback", "reject"),
+    ],
 )
+def test_a_reader_refuses_with_its_own_errors(status, told, kind):
+    assert outcome(status, told, ["Error"]).kind == kind
+    assert outcome(status, OWN, ["a.b.Error"]).kind == ("reject" if status == 1 else "crash")
+    assert outcome(status, OWN, ["b.Error", "rror"]).kind == "crash"
 
 
 @posix
-def test_findings_are_saved_and_shown_again(tmp_path, capsys):
-    command = [*PYTHON, START + PLANTED]
-    saved = tmp_path / "saved"
-    options = ["fuzz", "--seed", "1", "--count", "130", "--timeout", "60", "--memory", "0", "--json"]
-    assert main([*options, "--save", str(saved), "--", *command, "{}"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["outcomes"].keys() == {"accept", "crash", "reject"}
-    assert (found["next"], found["interrupted"]) == (130, False)
-    details = {finding["detail"] for finding in found["findings"]}
-    assert details == {"SIGABRT", "IndexError in <string>:3 <module>"}
-    assert sum(finding["count"] for finding in found["findings"]) == found["outcomes"]["crash"]
-    for finding in found["findings"]:
-        path = Path(finding["file"])
-        assert path.stat().st_size == finding["size"] <= (24 if finding["detail"] == "SIGABRT" else 3)
-        assert hashlib.sha256(path.read_bytes()).hexdigest() == finding["sha256"]
-        kept = json.loads(path.with_suffix(".json").read_text())
-        assert kept.items() <= finding.items()
-        assert (
-            path.with_suffix(".txt")
-            .read_text()
-            .splitlines()[-1]
-            .startswith("metadata_kv_count at byte 16" if finding["detail"] == "SIGABRT" else "magic at byte 0")
-        )
-        again = subprocess.run(shlex.split(kept["reproduce"]), capture_output=True, check=False)
-        assert outcome(again.returncode, again.stderr.decode()).detail == finding["detail"]
-    assert len(os.listdir(saved)) == 3 * len({finding["file"] for finding in found["findings"]})
-
-
-@posix
-def test_the_same_report_with_any_number_of_jobs_and_from_the_middle(capsys):
-    def findings(*options):
-        assert main(["fuzz", "--json", "--seed", "1", "--timeout", "60", *options, "--", *PYTHON, START + PLANTED]) == 1
-        return capsys.readouterr().out
-
-    assert findings("--count", "130") == findings("--count", "130", "--jobs", "5")
-    whole = json.loads(findings("--count", "130"))
-    for finding in whole["findings"]:
-        again = shlex.split(finding["reproduce"])
-        assert again[:2] == ["gguf-schema", "fuzz"]
-        assert main([*again[1:]]) == 1
-        assert finding["operation"] in capsys.readouterr().out
-
-
-@posix
-def test_nothing_found_is_status_0(capsys):
-    assert main(["fuzz", "--count", "5", "--", "true", "{}"]) == 0
-    assert "5 files (5 accept), 0 findings" in capsys.readouterr().out
-    assert main(["fuzz", "--time", "0.2", "--json", "--", "true"]) == 0
-    timed = json.loads(capsys.readouterr().out)
-    assert sum(timed["outcomes"].values()) == timed["next"]
-
-
-@posix
-def test_interrupted_it_tells_what_was_found():
-    def show(done, whole):
-        if done == 100:
-            raise KeyboardInterrupt
-
-    with reader(["false"], GENEROUS) as made:
-        report = fuzz(made, 0, count=500, jobs=2, profile=PROFILES["default"], show=show)
-        assert made.stop.is_set()
-    assert isinstance(report, Report)
-    assert report.is_interrupted
-    assert report.next == report.outcomes["reject"] == 100
-    assert report.findings
-
-
-@posix
-def test_interrupted_from_outside(tmp_path):
-    mark = tmp_path / "mark"
-    script = START + f"open({str(mark)!r}, 'w').close(); time.sleep(600)"
-    command = [sys.executable, "-m", "gguf_schema", "fuzz", "--timeout", "600", "--json", "--", *PYTHON, script]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not mark.exists() and run.poll() is None:
-        time.sleep(0.05)
-    run.send_signal(signal.SIGINT)
-    out, err = run.communicate()
-    assert (run.returncode, err) == (130, b"")
-    assert json.loads(out)["interrupted"] is True
-
-
-def test_maps_of_what_cannot_be_read():
-    assert byte_map(b"") == "magic at byte 0: expected b'GGUF', found b'': an empty file"
-    for case in islice(cases(11), 3 * EACH):
-        lines = byte_map(case.data).splitlines()
-        assert lines[0].startswith("           0            4") or lines[0].startswith(("magic", "version"))
-
-
-def test_what_a_file_exercises():
-    assert exercised(b"GGUF") == {("rules", fault.code) for fault in check(b"GGUF")} != set()
-    data = valid_file(3, order=">", version=2)
-    found = exercised(data)
-    with gs.open(data) as model:
-        assert {("versions", "2"), ("orders", "big")} < found
-        assert {name for kind, name in found if kind == "tensor types"} == {
-            tensor.type.name for tensor in model.tensors.values()
-        }
-        types = [pair.type for pair in model.metadata.pairs]
-    arrays = {type.type.name for type in types if isinstance(type, gs.ArrayType)}
-    scalars = {type.name for type in types if not isinstance(type, gs.ArrayType)}
-    assert {name for kind, name in found if kind == "element types"} == arrays
-    assert {name for kind, name in found if kind == "value types"} == scalars | ({"ARRAY"} if arrays else set())
-
-
-def test_coverage_of_the_suite_is_whole_and_a_few_files_do_as_much(capsys):
-    suite = Path(__file__).parent / "suite"
-    assert main(["fuzz", "--coverage", "--json", str(suite)]) == 0
-    whole = json.loads(capsys.readouterr().out)
-    for kind in "versions", "orders", "value types", "element types", "tensor types", "rules":
-        assert whole["missing"][kind] == [], kind
-    assert 0 < len(whole["subset"]) < len(list(suite.rglob("*.gguf")))
-    assert main(["fuzz", "--coverage", "--json", *whole["subset"]]) == 0
-    assert json.loads(capsys.readouterr().out)["covered"] == whole["covered"]
-
-
-def test_coverage_tells_what_is_missing(tmp_path, capsys):
-    for version in 2, 3:
-        (tmp_path / f"{version}.gguf").write_bytes(valid_file(1, order="<", version=version))
-    assert main(["fuzz", "--coverage", str(tmp_path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:4] == ["versions: 2 of 3", "  not 1", "orders: 1 of 2", "  not big"]
-    assert "2 of 2 files have as much as all:" in lines
+def test_a_reader_of_standard_input():
+    script = "import sys; data = sys.stdin.buffer.read(); sys.exit(len(sys.argv) == 1 and data != b'GGUF')"
+    with reader([*PYTHON, script], GENEROUS, by_stdin=True) as made:
+        assert made.read(b"GGUF").kind == "accept"
+        assert made.read(b"GGUF" * 100_000).kind == "reject"
+        again = subprocess.run(["sh", "-c", made.line("/dev/null")], check=False)
+        assert again.returncode == 1
+    with reader(["false"], GENEROUS, by_stdin=True) as made:
+        assert made.read(b"GGUF" * 100_000).kind == "reject"  # which reads nothing

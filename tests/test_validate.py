@@ -1,8 +1,10 @@
 """What the validator says of labelled files, for each judge; where it says it; and that it cries no wolf."""
 
+import importlib.util
 import io
 import json
 import os
+import struct
 
 import pytest
 
@@ -13,6 +15,7 @@ from gguf_schema.demo import demo_model
 from gguf_schema.validate import PROFILES, RULES, check, verdict
 from gguf_schema.validate.rule import SEVERITIES
 
+from . import peers
 from .shared import CORPUS, cases, corpus_files, needs_corpus
 
 each_case = pytest.mark.parametrize("case", cases(), ids=lambda case: case["name"])
@@ -94,6 +97,40 @@ def test_tensors_at_one_offset_one_of_them_of_unknown_size():
     infos = [{"name": name, "dimensions": [4], "type": type, "offset": 0} for name, type in (("a", 0), ("b", 99))]
     data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)})
     assert {fault.code for fault in check(data)} == {"tensor-type-unknown", "tensors-overlap", "offset-not-dense"}
+
+
+QUANTISED_ROW = 2**63  # elements of IQ2_S, which are no more than 2^63 * 82 / 256 bytes
+
+
+@pytest.mark.parametrize(
+    ("infos", "left", "verdicts"),
+    [
+        # Dense, and the second, which is empty, begins where the padding of the first would end.
+        ([("a", [4], 0), ("b", [0], 0)], 16, {"llama.cpp": "accept", "llama.cpp-data": "reject"}),
+        ([("a", [4], 0), ("b", [0], 0)], 32, {"llama.cpp": "accept", "llama.cpp-data": "accept"}),
+        # gguf-py sees rows in bytes, and of an empty tensor each dimension but the zeros.
+        ([("a", [QUANTISED_ROW, 0], 22)], 0, {"gguf-py": "accept", "gguf-py-head": "accept", "llama.cpp": "reject"}),
+        ([("a", [QUANTISED_ROW, 0, 4], 22)], 0, {"gguf-py": "reject"}),
+        ([("a", [0, 2**63], 22)], 0, {"gguf-py": "reject"}),
+        ([("a", [0, 2**63 - 1], 22)], 0, {"gguf-py": "accept"}),
+        ([("a", [0, 2**61], 0)], 0, {"gguf-py": "reject"}),
+        ([("a", [0, 2**61 - 1], 0)], 0, {"gguf-py": "accept"}),
+        ([("a", [2**63, 0], 30)], 0, {"gguf-py": "reject"}),
+        ([("a", [0, 2**63 - 1], 30)], 0, {"gguf-py": "accept"}),
+    ],
+)
+def test_readers_of_tensors_without_data(infos, left, verdicts, tmp_path):
+    """What the profiles say, and where it is installed, gguf-py does."""
+    infos = [{"name": name, "dimensions": dims, "type": type} for name, dims, type in infos]
+    for index, info in enumerate(infos):
+        info["offset"] = 32 * index
+    data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(left)})
+    found = check(data)
+    assert {name: verdict(found, PROFILES[name]) for name in verdicts} == verdicts
+    if "gguf-py" in verdicts and importlib.util.find_spec("gguf"):
+        path = tmp_path / "file.gguf"
+        path.write_bytes(data)
+        assert peers.gguf_py_verdicts([path]) == {path: {"accept": "reads", "reject": "refuses"}[verdicts["gguf-py"]]}
 
 
 def test_rules_are_well_formed():
@@ -269,3 +306,79 @@ def test_a_folder_without_models(tmp_path, capsys):
     assert main(["check", str(tmp_path)]) == 2
     (tmp_path / "MODEL.GGUF").write_bytes(demo_model())
     assert main(["check", str(tmp_path)]) == 0
+
+
+# Behind faults that end the parse.
+
+
+def pair(key, type, value):
+    return {"key": key, "value_type": type, "value": value}
+
+
+def head(type, count):
+    """An array's type and length."""
+    return struct.pack("<IQ", type, count)
+
+
+def nested(levels):
+    """Arrays so deep, the innermost with numbers, and strings beside each other one."""
+    value = head(4, 2) + bytes(8)
+    strings = head(8, 2) + struct.pack("<Qs", 1, b"a") + struct.pack("<Q2s", 2, b"bc")
+    for _ in range(levels - 1):
+        value = head(9, 2) + value + strings
+    return value
+
+
+def deep(key, *more):
+    """A file with such arrays, and after them these pairs: more levels than can be built."""
+    return built(pair(key, 9, {"type": 0, "array": [7, 7, 7]}), *more).replace(head(0, 3) + b"\7\7\7", nested(40))
+
+
+def built(*pairs, tensors=(), tail=b""):
+    return gs.GGUF.build({"metadata_kv": list(pairs), "tensor_infos": list(tensors), "tensor_data": tail})
+
+
+def with_unknown_type(*more):
+    """A file with empty arrays of type 13, and after them these pairs."""
+    arrays = [pair(f"a.b{index}", 9, {"type": 0, "array": []}) for index in range(2)]
+    data = bytearray(built(pair("general.architecture", 8, "llama"), *arrays, *more))
+    for index in range(2):
+        start = data.index(b"a.b%d" % index) + 8
+        data[start : start + 4] = (13).to_bytes(4, "little")
+    return bytes(data)
+
+
+ALIGNED = pair("general.alignment", 4, 32)
+
+
+@pytest.mark.parametrize(
+    ("data", "codes"),
+    [
+        (with_unknown_type(), []),
+        (with_unknown_type(ALIGNED), []),
+        (with_unknown_type(pair("general.alignment", 4, 3)), ["alignment-value"]),
+        (with_unknown_type(pair("a.b0", 4, 3)), ["key-twice"]),
+        (with_unknown_type(ALIGNED)[:-2], ["number-cut"]),
+        (deep("a.b", ALIGNED), []),
+        (deep("a.b", ALIGNED)[:-2], ["number-cut"]),
+        (deep("a.b", pair("a.b", 4, 1)), ["key-twice"]),
+        (deep("general.alignment"), ["alignment-type"]),
+    ],
+)
+def test_faults_behind_what_ends_the_parse(data, codes):
+    """What is behind an array that gguf-py passes by is judged, in its place; what is written over it is not."""
+    faults = check(data)
+    passed = {"nesting-depth", "element-type-unknown-empty"}
+    assert passed & {fault.code for fault in faults}
+    assert [fault.code for fault in faults if fault.severity == "error" and fault.code not in passed] == codes
+    assert all(fault.end <= len(data) for fault in faults)
+    assert (verdict(faults, PROFILES["gguf-py"]) == "reject") == bool(codes)
+
+
+def test_not_all_that_ends_the_parse_is_passed_by():
+    """Each costs another parse."""
+    data = bytearray(built(*[pair(f"a.b{index:02}", 9, {"type": 0, "array": []}) for index in range(40)]))
+    for index in range(40):
+        start = data.index(b"a.b%02d" % index) + 9
+        data[start : start + 4] = (13).to_bytes(4, "little")
+    assert [fault.code for fault in check(bytes(data))].count("element-type-unknown-empty") == 9

@@ -1,8 +1,9 @@
 """The command `gguf-schema`: a module for each subcommand. stdout is the answer, stderr is talk.
 
 A subcommand is a module of its name, listed in `COMMANDS`. It has a function of that name, which takes the arguments
-and gives what is to be printed (a text; None for nothing; either and the exit status), and `add`, which says what
-arguments there are. Only the module that is asked for is imported, and that imports what it needs itself.
+and gives what is to be printed (a text, or pieces of bytes; None for nothing; with an exit status, both as a pair),
+and `add`, which says what arguments there are. Only the module that is asked for is imported, and that imports what it
+needs itself.
 
 arguments   how arguments are declared
 streams     models and texts in, answers and complaints out
@@ -22,19 +23,8 @@ from .arguments import Parser, UsageError
 from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
 
 COMMANDS = (
-    "info",
-    "dump",
-    "map",
-    "explain",
-    "check",
-    "tables",
-    "suite",
-    "fuzz",
-    "diff",
-    "get",
-    "set",
-    "unset",
-    "edit",
+    *("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff", "hash", "extract"),
+    *("get", "set", "unset", "edit"),
 )
 
 
@@ -49,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         answer = args.function(args)
+        text, status = answer if isinstance(answer, tuple) else (answer, 0)
+        return status if text is None else tell(text) or status
     except UsageError as error:
         parser.error(str(error))
     except KeyboardInterrupt:
@@ -59,10 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         say(about, "there is not enough memory")
         return UNREADABLE
-    if answer is None:
-        return 0
-    text, status = answer if isinstance(answer, tuple) else (answer, 0)
-    return (0 if text is None else tell(text)) or status
 
 
 def _parser(arguments: Sequence[str]) -> Parser:

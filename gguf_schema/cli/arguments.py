@@ -1,6 +1,7 @@
 """What subcommands declare their arguments with."""
 
 import argparse
+import shlex
 from collections.abc import Callable
 from typing import NoReturn, TypeAlias
 
@@ -61,6 +62,14 @@ def whole(text: str) -> int:
     if number < 0:
         raise ValueError(text)
     return number
+
+
+def words(text: str) -> list[str]:
+    """A command in one string, divided as a shell does."""
+    found = shlex.split(text)
+    if not found:
+        raise ValueError(text)
+    return found
 
 
 def seconds(text: str) -> float:

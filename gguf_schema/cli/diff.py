@@ -8,7 +8,7 @@ from .arguments import FILE, Commands, UsageError, command
 from .streams import opened, reason
 
 
-def diff(args: argparse.Namespace) -> tuple[str, int] | None:
+def diff(args: argparse.Namespace) -> tuple[str | None, int]:
     """Print what differs between two models: metadata by key, tensors by name. Exit status 1 if anything does."""
     from ..diff import differences, is_note
     from ..diff.text import as_json, as_text
@@ -19,7 +19,7 @@ def diff(args: argparse.Namespace) -> tuple[str, int] | None:
     with _opened(args.old, args.no_check) as old, _opened(args.new, args.no_check) as new, progress("diff") as show:
         found = list(differences(old, new, args.data, show))
         text = as_json(old.name, new.name, found, args.data) if args.json else as_text(old.name, new.name, found)
-    return (text, int(not all(map(is_note, found)))) if text else None
+    return text or None, int(not all(map(is_note, found)))
 
 
 def _opened(file: str, no_check: bool) -> Model:

@@ -2,13 +2,12 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import GGUFError
 from .arguments import Commands, Parser, UsageError, model_command, whole
-from .streams import give, model, reason, say
+from .streams import demand_free, model, reason, say, tell
 
 if TYPE_CHECKING:
     from ..edit import Edit, Plan
@@ -34,6 +33,8 @@ def run(args: argparse.Namespace, edits_of: Callable[[Sequence[str]], "Sequence[
     edits = edits_of(words)
     if not edits and args.reserve is None:
         raise UsageError("say what is to be edited")
+    if out not in (None, "-"):
+        demand_free(out, args.force, args.file)
     _demand_whole(args)
     status = 0
     with model(args) as opened:
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace, edits_of: Callable[[Sequence[str]], "Sequence[
         if out is None:
             _apply(args.file, plan)
         elif out == "-":
-            status = give(lambda: edit.save(plan, sys.stdout.buffer))
+            status = tell(edit.chunks(plan))
         else:
             _save(args, plan, out)
     if status == 0:
@@ -96,8 +97,6 @@ def _save(args: argparse.Namespace, plan: "Plan", out: str) -> None:
     try:
         with progress(out) as show:
             edit.save(plan, out, overwrite=args.force, show=show)
-    except FileExistsError:
-        raise GGUFError(f"{out} is there already: --force replaces it") from None
     except OSError as error:
         raise GGUFError(f"cannot write {out}: {reason(error)}") from None
 

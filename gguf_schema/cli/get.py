@@ -2,13 +2,12 @@
 
 import argparse
 import json
-import sys
 
 from .arguments import Commands, model_command
-from .streams import give, model, say
+from .streams import model, say
 
 
-def get(args: argparse.Namespace) -> str | tuple[None, int]:
+def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
     """Print the value of a key: exactly, and so that `set` takes it. Exit status 1 if there is no such key."""
     from ..edit.types import type_text
     from ..edit.values import to_json
@@ -28,8 +27,7 @@ def get(args: argparse.Namespace) -> str | tuple[None, int]:
         if not isinstance(value, str) or pair.type is not GGUFValueType.STRING:
             return json.dumps(value, allow_nan=False)
         if args.raw:
-            data = value.encode("utf-8", "surrogateescape")
-            return None, give(lambda: sys.stdout.buffer.write(data))
+            return [value.encode("utf-8", "surrogateescape")]
         return "\n".join(map(printable, value.split("\n")))
 
 

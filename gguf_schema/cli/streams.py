@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from ..errors import GGUFError
@@ -60,6 +60,34 @@ def models_in(name: str) -> list[str]:
     return found
 
 
+def demand_free(target: str, force: bool, file: str) -> None:
+    """Refuse to write where a file is, unless that is asked for; over the file that is read in any case.
+
+    Raises:
+        GGUFError: A file is there.
+    """
+    if not os.path.isfile(target):
+        return
+    if os.path.exists(file) and os.path.samefile(target, file):
+        raise GGUFError(f"{target} is the file that is read")
+    if not force:
+        raise GGUFError(f"{target} is there already; --force replaces it")
+
+
+def put(target: str, chunks: Iterable[bytes]) -> None:
+    """Write bytes to a path.
+
+    Raises:
+        GGUFError: They cannot be written, or made.
+    """
+    from ..targets import save
+
+    try:
+        save(target, chunks)
+    except OSError as error:
+        raise GGUFError(f"cannot write {target}: {error.strerror or error}") from None
+
+
 def reason(error: GGUFError | OSError) -> str:
     """What went wrong, in few words."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -73,24 +101,36 @@ def say(file: str | None, message: str) -> None:
             print(f"gguf-schema: {printable(name)}: {printable(message)}", file=sys.stderr)
 
 
-def tell(answer: str) -> int:
-    """Print the answer; the exit status says whether anybody took it."""
-    return give(lambda: print(answer, flush=True))
-
-
-def give(write: Callable[[], object]) -> int:
-    """Call a function that writes to standard output; the exit status says whether anybody took it."""
+def tell(answer: str | Iterable[bytes]) -> int:
+    """Print the answer, a text or pieces of bytes; the exit status says whether anybody took it."""
     if sys.stdout is None:
         say("standard output", "it is closed")
         return UNREADABLE
+    if not isinstance(answer, str):
+        return _pour(answer)
     try:
-        write()
-        sys.stdout.flush()
+        print(answer, flush=True)
     except OSError as error:
-        # Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # whoever reads has enough
-            return NOBODY_READS
-        say("standard output", error.strerror or str(error))
-        return UNREADABLE
+        return _lost(error)
     return 0
+
+
+def _pour(chunks: Iterable[bytes]) -> int:
+    """Write bytes; what goes wrong where they come from is for the caller."""
+    for chunk in chunks:
+        try:
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            return _lost(error)
+    return 0
+
+
+def _lost(error: OSError) -> int:
+    """The status where nobody took what was written."""
+    # Python would complain once more when it flushes stdout at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):  # whoever reads has enough
+        return NOBODY_READS
+    say("standard output", error.strerror or str(error))
+    return UNREADABLE

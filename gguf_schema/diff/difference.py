@@ -1,4 +1,24 @@
-"""What is said of one difference."""
+"""What is said of one difference.
+
+Kinds, which are also in the JSON, and stay:
+
+version order alignment                 of the file
+pair-removed pair-added                 only one file has the pair
+pair-type pair-value pair-elements      the type of a value or of an array's elements; a value; elements of an array
+pairs-moved                             pairs stand in another order
+tensor-removed tensor-added             only one file has the tensor
+tensor-type tensor-dimensions           as its info says
+tensor-data                             blocks of its data
+tensor-unknown                          its data cannot be compared: nobody knows its blocks, or how many there are
+tensors-moved                           tensors stand in another order
+
+and, as notes:
+
+offsets     the same tensors stand elsewhere in the data
+padding     bytes before and between tensors: how many are not zero
+tail        bytes behind the data
+end         bytes that are missing behind the last tensor, up to the alignment
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -6,14 +26,14 @@ from typing import Any, NamedTuple
 from .sequences import moved
 
 NOTES = ("offsets", "padding", "tail", "end")
-"""Kinds that are no difference of what the files say."""
+"""Kinds that are no difference of what the models are."""
 
 
 class Difference(NamedTuple):
     """One difference between an old model and a new one.
 
     Attributes:
-        kind: What differs, one of `KINDS`.
+        kind: What differs (see above).
         name: The key or the tensor's name, if it is about one.
         old_path: The schema path in the old file; None where it has nothing.
         new_path: The same in the new file.
@@ -30,31 +50,6 @@ class Difference(NamedTuple):
     old: Any = None
     new: Any = None
     detail: Sequence[Any] = ()
-
-
-KINDS = {
-    "version": "The version of the format",
-    "order": "The byte order",
-    "alignment": "The alignment of the tensor data",
-    "pair-removed": "A pair that only the old file has",
-    "pair-added": "A pair that only the new file has",
-    "pair-type": "The type of a value, or of an array's elements",
-    "pair-value": "A value",
-    "pair-elements": "Elements of an array",
-    "pairs-moved": "Pairs that stand in another order",
-    "tensor-removed": "A tensor that only the old file has",
-    "tensor-added": "A tensor that only the new file has",
-    "tensor-type": "The type of a tensor",
-    "tensor-dimensions": "The dimensions of a tensor",
-    "tensor-data": "Blocks of a tensor",
-    "tensor-unknown": "Data that cannot be compared: nobody knows the blocks of the type, or how many there are",
-    "tensors-moved": "Tensors that stand in another order",
-    "offsets": "Where the same tensors stand in the data",
-    "padding": "What is in bytes that no field has, before and between tensors: how many are not zero",
-    "tail": "Bytes behind the tensor data",
-    "end": "Bytes that are missing behind the last tensor, up to the alignment",
-}
-"""Kind → what it means. The last four are notes."""
 
 
 class Move(NamedTuple):

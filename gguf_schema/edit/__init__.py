@@ -19,7 +19,7 @@ What makes a change in place whole or not at all is `gguf_schema.journal`.
 """
 
 from .edits import Align, DeleteTensor, Edit, OrderTensors, RenameKey, RenameTensor, Set, Unset
-from .planning import Plan, apply, plan, recover, save, undo
+from .planning import Plan, apply, chunks, plan, recover, save, undo
 from .types import type_named, type_text
 from .values import Text
 
@@ -35,6 +35,7 @@ __all__ = [
     "Text",
     "Unset",
     "apply",
+    "chunks",
     "plan",
     "recover",
     "save",

@@ -233,6 +233,16 @@ def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | No
     save_pieces(target, _pieces(plan.model, plan.parts), overwrite=overwrite, show=show)
 
 
+def chunks(plan: Plan) -> Iterator[bytes]:
+    """The new file in chunks.
+
+    Raises:
+        GGUFError: The old one has changed since.
+    """
+    for piece in _pieces(plan.model, plan.parts):
+        yield from map(bytes, piece.chunks())
+
+
 def apply(plan: Plan, show: Show | None = None) -> None:
     """Change the file in place.
 

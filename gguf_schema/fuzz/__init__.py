@@ -2,31 +2,33 @@
 
 cases       the files, by seed and index
 running     one run, within limits, and what came of it
+reader      a command, ready to be run
+finding     what is found, and what the same is told as
 minimise    small files that do the same
 folder      labelled files, and findings, on disk
+stream      labelled files on a pipe
 report      what was found, as text and as JSON
 coverage    what of the format a corpus exercises
+seeds       a few small files that exercise as much as many
+dictionary  words of the format
+export      those two as a folder for other fuzzers
 """
 
-import os
-import tempfile
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from itertools import islice
-from pathlib import Path
-from threading import Event
-from typing import NamedTuple
 
 from ..mutate import Label
-from ..validate import REJECT, Profile, check, verdict
+from ..validate import PROFILES, REJECT, Fault, Profile, check, verdict
 from ..validate.profiles import BY_CODE
 from .cases import Case, cases
+from .finding import DISAGREEMENT, VERDICTS, WRONG, Finding, Report, together
 from .minimise import minimised
-from .running import Limits, Outcome, Stopped, run
+from .reader import Reader, reader
+from .running import Limits, Outcome, Stopped
 
 OWN = ("default", "strict")
 """Profiles whose verdict is told from the label. That of the others is the validator's: it knows what they refuse."""
@@ -34,103 +36,12 @@ OWN = ("default", "strict")
 WAITING = 4
 """Cases a job that are begun before the first of them is looked at."""
 
-MOST_RUNS = {"hang": 12}
-MOST_RUNS_ELSE = 150
-"""Runs that a finding may take to be minimised, by what it is: a hang takes as long as it may each time."""
+MOST_RUNS, MOST_HANGS = 150, 12
+"""Runs that a finding may take to be minimised: a hang takes as long as it may each time."""
 
-Signature = tuple[str, ...]
 Show = Callable[[int, int], None]
-
-
-class Finding(NamedTuple):
-    """Something that a reader does wrong.
-
-    Attributes:
-        kind: crash, hang, memory, or what a wrong verdict was: wrongly-accepted, wrongly-rejected.
-        case: The first file that showed it.
-        outcome: What came of that.
-    """
-
-    kind: str
-    case: Case
-    outcome: Outcome
-
-    @property
-    def signature(self) -> Signature:
-        """What is the same of findings that are told once: where it was, or what was done to which kind of field."""
-        if self.outcome.is_located:
-            return self.kind, self.outcome.detail
-        label = self.case.label
-        return self.kind, self.outcome.detail, label.operation, label.path.rpartition(".")[2].partition("[")[0]
-
-
-@dataclass
-class Report:
-    """What came of all runs.
-
-    Attributes:
-        seed: Of the cases.
-        start: The index of the first.
-        next: That of the first that was not run.
-        outcomes: How many runs ended how.
-        unjudged: How many were accepted or rejected where it is not known what is right.
-        findings: One of each signature, in the order of the cases.
-        counts: How many there were of each.
-        seconds: How long it took.
-        is_interrupted: Whether somebody wanted no more.
-        of_base: Of the last base that had a finding itself: its seed, what was found, the detail, and the signature.
-    """
-
-    seed: int
-    start: int
-    next: int
-    outcomes: Counter[str] = field(default_factory=Counter)
-    unjudged: int = 0
-    findings: dict[Signature, Finding] = field(default_factory=dict)
-    counts: Counter[Signature] = field(default_factory=Counter)
-    seconds: float = 0.0
-    is_interrupted: bool = False
-    of_base: tuple[int, str, str, Signature] = (-1, "", "", ())
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A command, ready to be run on bytes.
-
-    Attributes:
-        command: The command and its arguments (see `running.arguments`).
-        limits: What a run may take.
-        folder: Where files are put for it.
-        stop: Set to end all runs.
-    """
-
-    command: Sequence[str]
-    limits: Limits
-    folder: Path
-    stop: Event
-
-    def read(self, data: bytes) -> Outcome:
-        """What it does with a file."""
-        if self.stop.is_set():
-            raise Stopped
-        handle, path = tempfile.mkstemp(".gguf", dir=self.folder)
-        try:
-            with open(handle, "wb") as file:
-                file.write(data)
-            return run(self.command, path, self.limits, self.stop)
-        finally:
-            os.unlink(path)
-
-
-@contextmanager
-def reader(command: Sequence[str], limits: Limits) -> Iterator[Reader]:
-    """A reader with a folder for its files, which is gone afterwards, as are all runs."""
-    with tempfile.TemporaryDirectory(prefix="gguf-fuzz-") as folder:
-        made = Reader(command, limits, Path(folder), Event())
-        try:
-            yield made
-        finally:
-            made.stop.set()
+Tried = tuple[str | None, list[Outcome], float]
+"""The right verdict, if it is known; what came of each reader; and when."""
 
 
 def fuzz(
@@ -142,6 +53,7 @@ def fuzz(
     jobs: int = 1,
     profile: Profile | None = None,
     show: Show = lambda done, whole: None,
+    against: Reader | None = None,
 ) -> Report:
     """Run a reader on cases, several at a time. KeyboardInterrupt ends it; what was found so far is returned.
 
@@ -154,27 +66,29 @@ def fuzz(
         jobs: Runs at a time.
         profile: What verdicts are compared with; without one they are not.
         show: Called with what is done and the whole.
+        against: Another reader, that should do the same.
 
     Raises:
         GGUFError: The reader cannot be run.
     """
     report = Report(seed, start, start)
+    readers = _both(reader, against)
     began = time.monotonic()
 
-    def tried(case: Case) -> tuple[str | None, Outcome]:
-        outcome = reader.read(case.data)
-        return wanted(case.label, case.data, profile) if outcome.kind in ("accept", "reject") else None, outcome
+    def tried(case: Case) -> Tried:
+        outcomes = [one.read(case.data) for one in readers]
+        right = wanted(case.label, case.data, profile) if outcomes[0].kind in VERDICTS else None
+        return right, outcomes, time.monotonic() - began
 
     def take() -> None:
         case, future = waiting.popleft()
-        right, outcome = future.result()
-        _note(report, case, right, outcome)
+        report.note(case, *future.result())
         if seconds is None:
             show(case.index + 1 - start, count or 1)
         else:
             show(int(1000 * min(seconds, time.monotonic() - began)), int(1000 * seconds))
 
-    waiting: deque[tuple[Case, Future[tuple[str | None, Outcome]]]] = deque()
+    waiting: deque[tuple[Case, Future[Tried]]] = deque()
     pool = ThreadPoolExecutor(jobs)
     try:
         for case in islice(cases(seed, start), count):
@@ -187,14 +101,23 @@ def fuzz(
             take()
     except KeyboardInterrupt:
         report.is_interrupted = True
-        reader.stop.set()
+        _stop(readers)
     except BaseException:
-        reader.stop.set()
+        _stop(readers)
         raise
     finally:
         pool.shutdown(cancel_futures=True)
     report.seconds = time.monotonic() - began
     return report
+
+
+def _both(reader: Reader, against: Reader | None) -> list[Reader]:
+    return [reader] if against is None else [reader, against]
+
+
+def _stop(readers: list[Reader]) -> None:
+    for one in readers:
+        one.stop.set()
 
 
 def wanted(label: Label, data: bytes, profile: Profile | None) -> str | None:
@@ -208,7 +131,7 @@ def wanted(label: Label, data: bytes, profile: Profile | None) -> str | None:
     if profile is None:
         return None
     if profile.name not in OWN:
-        return _judged(data, profile)
+        return _said(check(data), profile)
     if label.expected in ("accept", "reject"):
         return label.expected
     if label.expected == "warn" and profile.name == "default":
@@ -218,32 +141,17 @@ def wanted(label: Label, data: bytes, profile: Profile | None) -> str | None:
     return None
 
 
-def _judged(data: bytes, profile: Profile) -> str:
-    return "reject" if verdict(check(data), profile) == REJECT else "accept"
-
-
-def _note(report: Report, case: Case, right: str | None, outcome: Outcome) -> None:
-    report.next = case.index + 1
-    report.outcomes[outcome.kind] += 1
-    if outcome.kind not in ("accept", "reject"):
-        kind = outcome.kind
-    elif right is None or right == outcome.kind:
-        report.unjudged += right is None
-        return
-    else:
-        kind = f"wrongly-{outcome.kind}ed"
-    finding = Finding(kind, case, outcome)
-    signature = finding.signature
-    if case.number is None:
-        report.of_base = (case.base_seed, kind, outcome.detail, signature)
-    elif report.of_base[:-1] == (case.base_seed, kind, outcome.detail) and not outcome.is_located:
-        signature = report.of_base[-1]  # the change has nothing to do with it
-    report.counts[signature] += 1
-    report.findings.setdefault(signature, finding)
+def _said(faults: list[Fault], profile: Profile) -> str:
+    return "reject" if verdict(faults, profile) == REJECT else "accept"
 
 
 def smallest_of_each(
-    reader: Reader, report: Report, jobs: int = 1, profile: Profile | None = None, show: Show = lambda done, whole: None
+    reader: Reader,
+    report: Report,
+    jobs: int = 1,
+    profile: Profile | None = None,
+    show: Show = lambda done, whole: None,
+    against: Reader | None = None,
 ) -> list[bytes]:
     """A small file for each finding (see `smallest`). After KeyboardInterrupt those that are not done stay as they are.
 
@@ -253,6 +161,7 @@ def smallest_of_each(
         jobs: Runs at a time.
         profile: What verdicts were compared with.
         show: Called with what is done and the whole.
+        against: The reader that it was compared with.
 
     Raises:
         GGUFError: The reader cannot be run.
@@ -260,7 +169,7 @@ def smallest_of_each(
     findings = list(report.findings.values())
     made = [finding.case.data for finding in findings]
     pool = ThreadPoolExecutor(jobs)
-    futures = [pool.submit(smallest, reader, finding, profile) for finding in findings]
+    futures = [pool.submit(smallest, reader, finding, profile, against) for finding in findings]
     try:
         for index, future in enumerate(futures):
             with suppress(Stopped):
@@ -269,39 +178,45 @@ def smallest_of_each(
     except KeyboardInterrupt:
         report.is_interrupted = True
     finally:
-        reader.stop.set()
+        _stop(_both(reader, against))
         pool.shutdown(cancel_futures=True)
     return made
 
 
-def smallest(reader: Reader, finding: Finding, profile: Profile | None) -> bytes:
+def smallest(reader: Reader, finding: Finding, profile: Profile | None, against: Reader | None = None) -> bytes:
     """A small file that shows the same.
 
-    A crash must be the same one. Of a wrong verdict the right one must stay as it is, and so must the rule that is
-    broken: here the validator is asked, and where it does not agree with the label the file stays as it is.
+    A crash must be the same one. Of a wrong verdict, or two that differ, the right one must stay as it is, and so must
+    the rule that is broken: here the validator is asked, and where it does not agree with the label the file stays as
+    it is.
 
     Args:
         reader: The reader.
         finding: The finding.
         profile: What verdicts were compared with.
+        against: The reader that it was compared with.
 
     Raises:
         GGUFError: The reader cannot be run.
         Stopped: Runs were ended.
     """
     case, outcome = finding.case, finding.outcome
-    right = "reject" if finding.kind == "wrongly-accepted" else "accept"
-    rule = {case.label.rule} & {fault.code for fault in check(case.data)}
+    readers = [_both(reader, against)[index] for index in finding.readers]
+    faults = check(case.data)
+    rule = {case.label.rule} & {fault.code for fault in faults}
+    judge = PROFILES["default"] if finding.kind == DISAGREEMENT else profile if finding.kind in WRONG else None
+    right = WRONG.get(finding.kind) or _said(faults, PROFILES["default"])
 
     def holds(data: bytes) -> bool:
-        if finding.kind.startswith("wrongly") and profile is not None:
-            codes = {fault.code for fault in check(data)}
-            if not rule <= codes or right != ("reject" if codes & profile.refuses else "accept"):
+        if judge is not None:
+            left = check(data)
+            if not rule <= {fault.code for fault in left} or right != _said(left, judge):
                 return False
-        found = reader.read(data)
+        found = together([one.read(data) for one in readers])
         return (found.kind, found.detail) == (outcome.kind, outcome.detail)
 
-    return minimised(case, holds, MOST_RUNS.get(finding.kind, MOST_RUNS_ELSE))
+    is_slow = "hang" in (finding.kind, *outcome.detail.split(", "))
+    return minimised(case, holds, MOST_HANGS if is_slow else MOST_RUNS)
 
 
 __all__ = [

@@ -1,8 +1,8 @@
 """What of the format a corpus exercises, and a few of its files that exercise as much."""
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ..blocks import block_sizes
 from ..enums import ArrayType, GGMLQuantizationType, GGUFValueType
@@ -12,6 +12,7 @@ from ..schema import ORDER_NAMES, VERSIONS
 from ..terminal import printable
 from ..validate import WITHOUT_DATA, check
 
+Name = TypeVar("Name", str, bytes)
 Alternative = tuple[str, str]
 """A kind of alternative, and one of them."""
 
@@ -33,7 +34,7 @@ class Coverage(NamedTuple):
     Attributes:
         covered: Kind → the alternatives that some file has, in the order of `KINDS`.
         missing: Kind → those that none has.
-        subset: Files that have together as much as all, a few of them: each time the one that has most of what is left.
+        subset: A few files that have together as much as all.
     """
 
     covered: dict[str, list[str]]
@@ -59,16 +60,19 @@ def exercised(source: Any) -> set[Alternative]:
         found |= {("versions", str(model.version)), ("orders", ORDER_NAMES[model.order])}
         for pair in model.metadata.pairs:
             if isinstance(pair.type, ArrayType):
-                found |= {
-                    ("value types", GGUFValueType.ARRAY.name),
-                    ("element types", GGUFValueType(pair.type.type).name),
-                }
+                found.add(("value types", GGUFValueType.ARRAY.name))
+                found |= {("element types", name) for name in _element_types(pair.type)}
             else:
                 found.add(("value types", pair.type.name))
         for tensor in model.tensors.infos:
             if tensor.type in block_sizes():
                 found.add(("tensor types", GGMLQuantizationType(tensor.type).name))
     return found
+
+
+def _element_types(array: ArrayType) -> set[str]:
+    """The types of an array's elements, and of theirs."""
+    return {GGUFValueType(array.type).name}.union(*(_element_types(inner) for inner in array.items))
 
 
 def coverage(files: dict[str, set[Alternative]]) -> Coverage:
@@ -78,14 +82,23 @@ def coverage(files: dict[str, set[Alternative]]) -> Coverage:
         files: Name → what it exercises.
     """
     whole = set().union(*files.values())
-    left, subset = set(whole), []
-    while left:
-        best = max(files, key=lambda name: len(files[name] & left))
-        subset.append(best)
-        left -= files[best]
     covered = {kind: [one for one in every if (kind, one) in whole] for kind, every in KINDS.items()}
     missing = {kind: [one for one in every if (kind, one) not in whole] for kind, every in KINDS.items()}
-    return Coverage(covered, missing, subset)
+    return Coverage(covered, missing, few(files))
+
+
+def few(files: Mapping[Name, set[Alternative]]) -> list[Name]:
+    """A few files that exercise as much as all: each time the first of those that have most of what is left.
+
+    Args:
+        files: Name → what it exercises.
+    """
+    left, found = set[Alternative]().union(*files.values()), []
+    while left:
+        best = max(files, key=lambda name: len(files[name] & left))
+        found.append(best)
+        left -= files[best]
+    return found
 
 
 def coverage_json(found: Coverage) -> str:

@@ -14,11 +14,12 @@ from ..errors import GGUFError
 from ..file import open
 from ..mutate import unknown_share
 from ..schema import sniff
-from ..sources import MemorySource, Reader
-from ..targets import save
-from . import Finding
+from ..sources import MemorySource
+from ..sources import Reader as SourceReader
+from ..targets import own_folder, save
 from .cases import Case, cases
-from .running import arguments
+from .finding import Finding
+from .reader import Reader
 
 LABELS = "labels.json"
 
@@ -54,10 +55,7 @@ def write(folder: str | os.PathLike[str], seed: int, start: int, count: int) -> 
         GGUFError: The folder holds something else.
         OSError: It cannot be written.
     """
-    root = Path(folder)
-    if root.is_dir() and any(root.iterdir()) and not (root / LABELS).is_file():
-        raise GGUFError(f"{root} is not empty, and holds no {LABELS} of older files")
-    root.mkdir(parents=True, exist_ok=True)
+    root = own_folder(folder, LABELS)
     made, labels = [], []
     save(root / LABELS, [b"{}\n"])  # so that one that was left half done may be written over
     for case in islice(cases(seed, start), count):
@@ -71,14 +69,14 @@ def write(folder: str | os.PathLike[str], seed: int, start: int, count: int) -> 
     save(root / LABELS, [text.encode() + b"\n"])
 
 
-def keep(folder: str | os.PathLike[str], finding: Finding, data: bytes, command: Sequence[str]) -> dict[str, Any]:
+def keep(folder: str | os.PathLike[str], finding: Finding, data: bytes, readers: Sequence[Reader]) -> dict[str, Any]:
     """Save a finding: the file, what it is, and its map, under one name with three endings.
 
     Args:
         folder: Where; it is made if it is not there.
         finding: The finding.
         data: The file, minimised.
-        command: The reader.
+        readers: The reader, and the one that it was compared with.
 
     Returns:
         What is saved of it as JSON.
@@ -88,20 +86,34 @@ def keep(folder: str | os.PathLike[str], finding: Finding, data: bytes, command:
     """
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
-    known = record(finding.case, data)
-    path = root / f"{finding.kind}-{known['sha256'][:12]}.gguf"
-    saved = {
-        "kind": finding.kind,
-        "detail": finding.outcome.detail,
-        "reproduce": shlex.join(arguments(command, os.path.abspath(path))),
-        **known,
-        "unminimised_size": len(finding.case.data),
-        "stderr": finding.outcome.told,
-    }
+    path = root / f"{finding.kind}-{hashlib.sha256(data).hexdigest()[:12]}.gguf"
+    lines = [readers[index].line(os.path.abspath(path)) for index in finding.readers]
+    saved = {**described(finding, data, readers, lines), "unminimised_size": len(finding.case.data)}
     save(path, [data])
     save(path.with_suffix(".json"), [json.dumps(saved, indent=1).encode() + b"\n"])
     save(path.with_suffix(".txt"), [byte_map(data).encode("utf-8", "backslashreplace") + b"\n"])
     return {"file": str(path), **saved}
+
+
+def described(finding: Finding, data: bytes, readers: Sequence[Reader], lines: Sequence[str]) -> dict[str, Any]:
+    """What there is to say of a finding, for JSON.
+
+    Args:
+        finding: The finding.
+        data: The file.
+        readers: The reader, and the one that it was compared with.
+        lines: What to type to see it again: for each reader that has to do with it, or for both.
+    """
+    commands = [shlex.join(readers[index].command) for index in finding.readers]
+    return {
+        "kind": finding.kind,
+        "detail": finding.outcome.detail,
+        **dict(zip(("command", "against"), commands, strict=False)),
+        **dict(zip(("reproduce", "reproduce_against"), lines, strict=False)),
+        **record(finding.case, data),
+        "seconds": round(finding.seconds, 3),
+        "stderr": finding.outcome.told,
+    }
 
 
 def byte_map(data: bytes) -> str:
@@ -118,7 +130,7 @@ def byte_map(data: bytes) -> str:
 def _head(source: MemorySource) -> list[Entry]:
     """The fields up to the end of the infos that can be read."""
     try:
-        layout = sniff(Reader(source))
+        layout = sniff(SourceReader(source))
     except GGUFError:
         return []
     return readable(source, layout)

@@ -1,6 +1,10 @@
-"""Small files that do the same to a reader: what was not changed to make a mutant is left out or made short."""
+"""Small files that do the same to a reader: what was not changed to make a mutant is left out or made short, and then
+what was put in is made shorter.
+"""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -43,7 +47,7 @@ def minimised(case: Case, holds: Callable[[bytes], bool], runs: int) -> bytes:
 
     def asks(data: bytes) -> bool:
         nonlocal best, asked
-        if len(data) >= len(best) or asked >= runs:
+        if len(data) > len(best) or asked >= runs:  # padding may take the place of what goes, and be cut off at the end
             return False
         asked += 1
         if holds(data):
@@ -61,8 +65,20 @@ def minimised(case: Case, holds: Callable[[bytes], bool], runs: int) -> bytes:
             search(parts[:middle])
             search(parts[middle:])
 
+    def shows(index: int, new: bytes) -> bool:
+        nonlocal case
+        edits = list(case.edits)
+        edits[index] = (*edits[index][:2], new)
+        shorter = replace(case, edits=tuple(edits))
+        if asks(built(shorter, kept)):
+            case = shorter
+            return True
+        return False
+
     for parts in _parts(case):
         search(parts)
+    for index, edit in enumerate(case.edits):
+        _shorten(case.base, edit[2], partial(shows, index))
     low, high = 0, len(best)
     while high - low > 1:
         middle = (low + high) // 2
@@ -79,6 +95,36 @@ def _parts(case: Case) -> Iterator[list[Part]]:
     pieces = ([Part((base.data_offset, len(base.data), b""))], _infos(base), _pairs(base), _arrays(base), _texts(base))
     for parts in pieces:
         yield [part for part in parts if part.edit[0] < part.edit[1] and not _is_touched(case.edits, *part.edit[:2])]
+
+
+def _shorten(base: Base, new: bytes, shows: Callable[[bytes], bool]) -> None:
+    """Make what was put in shorter: a text, dimensions, or arrays in arrays."""
+    width, item = _counted(base, new)
+    if item:
+        low, high = 0, (len(new) - width) // item
+        while high - low > 1:
+            middle = (low + high) // 2
+            if shows(base.number(middle, width) + new[width : width + middle * item]):
+                high = middle
+            else:
+                low = middle
+        return
+    level = base.type_width + base.length_width
+    size = level << max(0, len(new) // level).bit_length()
+    while size >= level:
+        shorter = new[:level] + new[level + size :]
+        if level + size < len(new) and shows(shorter):
+            new = shorter
+        else:
+            size //= 2
+
+
+def _counted(base: Base, new: bytes) -> tuple[int, int]:
+    """Bytes of the number that tells how many items follow, and of an item; 0 where that is not what the bytes are."""
+    for width, item in ((base.length_width, 1), (base.layout.uint32.sizeof(), base.dimension_width)):
+        if len(new) > width and int.from_bytes(new[:width], base.byteorder) * item == len(new) - width:
+            return width, item
+    return 0, 0
 
 
 def _is_touched(edits: tuple[Edit, ...], start: int, end: int) -> bool:
@@ -150,7 +196,7 @@ def built(case: Case, parts: list[Part]) -> bytes:
         if before and info.field.start not in starts and not _is_touched(edits, field.start, field.end):
             changed[field.start, field.end] = base.number(info.offset - before, field.end - field.start)
     between = (base.infos_end, base.data_offset)
-    if parts and base.infos and (is_repaired or not _is_touched(edits, *between)):
+    if base.infos and (is_repaired or (parts and not _is_touched(edits, *between))):
         changed.pop(between, None)
         alignment = alignment_of([]) if any(part.alignment for part in parts) else base.alignment
         head = [edit for edit in (*made, *((*place, new) for place, new in changed.items())) if edit[1] <= between[0]]

@@ -11,7 +11,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from threading import Event
 from typing import NamedTuple
 
@@ -44,8 +44,8 @@ class Limits(NamedTuple):
         memory: MiB of address space; 0 is no limit.
     """
 
-    timeout: float
-    memory: int
+    timeout: float = 5.0
+    memory: int = 2048
 
 
 class Outcome(NamedTuple):
@@ -98,7 +98,14 @@ def arguments(command: Sequence[str], path: str) -> list[str]:
     return filled if any("{}" in argument for argument in command) else [*filled, path]
 
 
-def run(command: Sequence[str], path: str, limits: Limits, stop: Event) -> Outcome:
+def run(
+    command: Sequence[str],
+    path: str,
+    limits: Limits,
+    stop: Event,
+    by_stdin: bool = False,
+    errors: Collection[str] = (),
+) -> Outcome:
     """Run a reader on a file.
 
     Args:
@@ -106,6 +113,8 @@ def run(command: Sequence[str], path: str, limits: Limits, stop: Event) -> Outco
         path: The file.
         limits: What it may take.
         stop: Set to end it.
+        by_stdin: Whether it gets the file on standard input, and not the path.
+        errors: The Python exceptions that it refuses files with (see `outcome`).
 
     Raises:
         GGUFError: It cannot be run.
@@ -113,13 +122,15 @@ def run(command: Sequence[str], path: str, limits: Limits, stop: Event) -> Outco
         Stopped: It was ended.
     """
     memory = str(limits.memory * KIB) if limits.memory else "unlimited"
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", SHELL, "sh", memory, *arguments(command, path)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    given = command if by_stdin else arguments(command, path)
+    with open(path if by_stdin else os.devnull, "rb") as stdin:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", SHELL, "sh", memory, *given],
+            stdin=stdin,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
     end = time.monotonic() + limits.timeout
     told = b""
     assert process.stderr is not None
@@ -147,7 +158,7 @@ def run(command: Sequence[str], path: str, limits: Limits, stop: Event) -> Outco
     text = _text(told, path)
     if process.returncode in NOT_RUN:
         raise GGUFError(f"{command[0]} cannot be run: {text.strip()}")
-    return outcome(process.returncode, text)
+    return outcome(process.returncode, text, errors)
 
 
 def _text(told: bytes, path: str) -> str:
@@ -155,7 +166,7 @@ def _text(told: bytes, path: str) -> str:
     return told.decode("utf-8", "replace").replace(path, "{}")
 
 
-def outcome(status: int, told: str) -> Outcome:
+def outcome(status: int, told: str, errors: Collection[str] = ()) -> Outcome:
     """What an exit status and what was said on stderr mean.
 
     Status 0 is accept, any other reject; but a signal, a sanitizer's report, a traceback or a panic is a crash.
@@ -163,15 +174,32 @@ def outcome(status: int, told: str) -> Outcome:
     Args:
         status: As `subprocess` has it: negative for signals.
         told: What was said.
+        errors: Python exceptions, with or without their modules, whose traceback is no crash, but a refusal.
     """
     place = located(told)
     number = -status if status < 0 else status - 128  # the second is how a shell says that its command got a signal
     name = SIGNALS.get(number, "")
+    if status and not name and errors and _is_own(told, errors):
+        return Outcome("reject", told=told)
     if status and MEMORY.search(told):
         return Outcome("memory", place or name, bool(place), told)
     if place or name:
         return Outcome("crash", place or name, bool(place), told)
     return Outcome("reject" if status else "accept", told=told)
+
+
+def _is_own(told: str, errors: Collection[str]) -> bool:
+    """Whether what was said ends in a traceback of one of these exceptions."""
+    _, found, traceback = told.rpartition(PYTHON)
+    error = _error(traceback) if found else ""
+    return error in errors or error.rpartition(".")[2] in errors
+
+
+def _error(traceback: str) -> str:
+    """The exception that a traceback is of."""
+    frames = list(PYTHON_FRAME.finditer(traceback))
+    error = PYTHON_ERROR.search(traceback, frames[-1].end() if frames else 0)
+    return error[1] if error else "error"
 
 
 def located(told: str) -> str:
@@ -181,13 +209,11 @@ def located(told: str) -> str:
         return f"{report[1]} in {frame[1]}" if frame else report[1]
     _, found, traceback = told.rpartition(PYTHON)
     if found:
-        frames = list(PYTHON_FRAME.finditer(traceback))
-        error = PYTHON_ERROR.search(traceback, frames[-1].end() if frames else 0)
-        name = error[1] if error else "error"
+        frames = PYTHON_FRAME.findall(traceback)
         if not frames:
-            return name
-        file, line, function = frames[-1].groups()
-        return f"{name} in {os.path.basename(file)}:{line} {function}"
+            return _error(traceback)
+        file, line, function = frames[-1]
+        return f"{_error(traceback)} in {os.path.basename(file)}:{line} {function}"
     if panic := PANIC.search(told):
         return f"panic in {panic[1]}"
     for pattern in LINES:

@@ -45,6 +45,7 @@ BEHIND = ("padding", "data_section", "data", "tail")
 """Kinds of what stands behind the tensor infos."""
 
 ITEM = re.compile(r"(.*)\.array\[(\d+)\]")
+IN_VALUE = re.compile(r"metadata_kv\[\d+\]\.value(?!\w)")
 INDEX = re.compile(r"\[\d+\]")
 OWN_RULES = {*keys.FAMILIES["tokenizer"], *keys.FAMILIES["files"], keys.ARCHITECTURE, keys.BLOCK_COUNT}
 """Standard keys whose values, not only their types, are looked at."""
@@ -61,7 +62,7 @@ class Field(NamedTuple):
         start: Absolute offset of the first byte.
         end: Absolute offset after the last byte.
         kind: What operations it is offered to.
-        value: Of numbers their bits as an unsigned integer, else the bytes.
+        value: Of numbers, and of fields that are not heard of, their bits as an unsigned integer, else the bytes.
         place: Its number among the leaves of the head; of a pair or an info that of its first leaf.
     """
 
@@ -236,8 +237,12 @@ class Base:
         return [(info.offset, info.size) for info in self.infos]
 
     def is_last(self, field: Field) -> bool:
-        """Whether nothing is read after the value of a field: it ends the last pair of a file without tensors."""
+        """Whether nothing is read after the value of a field, nor is it used: it ends the last pair of a file without
+        tensors, and is not the alignment.
+        """
         if self.infos or not field.path.startswith(f"metadata_kv[{len(self.pairs) - 1}].value"):
+            return False
+        if self.pairs[-1].standard is keys.ALIGNMENT:
             return False
         item = ITEM.match(field.path)
         if item is None:
@@ -267,7 +272,7 @@ def _mapped(data: bytes, model: Model) -> Base:
         if entry.type == "nothing":
             continue
         kind = KINDS.get(INDEX.sub("[]", entry.path)) or _kind_in_value(entry.path, entry.type, numbers)
-        is_number = entry.is_leaf and entry.type != "bytes" and kind not in BEHIND
+        is_number = entry.is_leaf and (entry.type != "bytes" or kind == "other") and kind not in BEHIND
         if kind == "integer" and entry.path in alignments:
             kind = "alignment"
         raw = data[entry.start : entry.end]
@@ -277,7 +282,8 @@ def _mapped(data: bytes, model: Model) -> Base:
             numbers[entry.path] = value
         if entry.is_leaf and kind not in BEHIND:
             leaves.append(field)
-        if kind and all(index in (0, count - 1) for index, count in _items(entry.path, numbers)):
+        is_empty = kind == "other" and not raw
+        if kind and not is_empty and all(index in (0, count - 1) for index, count in _items(entry.path, numbers)):
             fields.append(field)
     by_path = {field.path: field for field in fields}
     architecture = model.metadata.get(keys.ARCHITECTURE.template, "")
@@ -299,9 +305,11 @@ def _mapped(data: bytes, model: Model) -> Base:
 
 
 def _kind_in_value(path: str, type: str, numbers: dict[str, int]) -> str:
-    """The kind of a field in a value, by the fields before it; empty for groups of fields."""
+    """The kind of a field in a value, by the fields before it, or of one that is not heard of; empty for groups."""
     if type in ("struct", "array"):
         return ""
+    if not IN_VALUE.match(path):
+        return "other"
     outer, _, last = path.rpartition(".")
     if last == "string":
         return "string.string"

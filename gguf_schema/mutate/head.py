@@ -6,7 +6,7 @@ from functools import partial
 from .. import keys
 from ..enums import ArrayType, GGMLQuantizationType, ValueType
 from ..enums import GGUFValueType as T
-from ..generate import Seeded
+from ..generate import Extent, Seeded, make
 from ..layout import align_up
 from ..limits import DEFAULT_ALIGNMENT, MAX_NESTING
 from .base import Base, Edit, Field, Pair, growth, padding, repaired, spliced
@@ -79,21 +79,26 @@ def _double_uncounted_pair(base: Base, field: Field, draw: Seeded) -> Change:
     return Change(((field.end, field.end, base.data[field.start : field.end]),), verdict)
 
 
-def _new_pair(base: Base) -> bytes:
-    wire = {"key": NEW_KEY, "value_type": T.UINT8, "value": 1}
-    return bytes(base.layout.metadata_kv.build(wire))
+def _pair(base: Base, draw: Seeded, key: str, type: T, value: int) -> bytes:
+    """A pair; fields that are not heard of here have any values."""
+    given = {"key": key, "value_type": type, "value": value}
+    return bytes(base.layout.metadata_kv.build(make(base.layout.metadata_kv, draw, Extent(), given)))
+
+
+def _new_pair(base: Base, draw: Seeded) -> bytes:
+    return _pair(base, draw, NEW_KEY, T.UINT8, 1)
 
 
 def _insert_pair(base: Base, field: Field, draw: Seeded) -> Change:
     """One more pair."""
-    edits = (counted(base, "metadata_kv_count", 1), (field.start, field.start, _new_pair(base)))
+    edits = (counted(base, "metadata_kv_count", 1), (field.start, field.start, _new_pair(base, draw)))
     return well_made(base, edits, ACCEPT)
 
 
 def _insert_uncounted_pair(base: Base, field: Field, draw: Seeded) -> Change:
     """One more pair, and the last one is not counted any more."""
     verdict = UNKNOWN if base.infos else warn("tail-nonzero")
-    return Change(((field.start, field.start, _new_pair(base)),), verdict)
+    return Change(((field.start, field.start, _new_pair(base, draw)),), verdict)
 
 
 def _swap(base: Base, field: Field, following: Field, verdict: Verdict) -> Change:
@@ -146,8 +151,7 @@ def _retype(type: T, base: Base, field: Field, draw: Seeded) -> Change | None:
 
 def _insert_alignment(value: int, base: Base, field: Field, draw: Seeded) -> Change:
     """A pair that declares another alignment."""
-    wire = {"key": keys.ALIGNMENT.template, "value_type": T.UINT32, "value": value}
-    pair = bytes(base.layout.metadata_kv.build(wire))
+    pair = _pair(base, draw, keys.ALIGNMENT.template, T.UINT32, value)
     edits = (counted(base, "metadata_kv_count", 1), (base.infos_start, base.infos_start, pair))
     change = repaired(base, edits)
     if keys.ALIGNMENT.template in base.key_names:
@@ -157,12 +161,12 @@ def _insert_alignment(value: int, base: Base, field: Field, draw: Seeded) -> Cha
     return Change(change, both(aligned(value), verdict, missing))
 
 
-def _new_info(base: Base, offset: int) -> tuple[bytes, int]:
+def _new_info(base: Base, draw: Seeded, offset: int) -> tuple[bytes, int]:
     """A tensor of one number, and its bytes."""
     type, dimensions = GGMLQuantizationType.F32, (1,)
     _, size = shaped(type, dimensions)
-    wire = {"name": NEW_NAME, "dimensions": dimensions, "type": type, "offset": offset}
-    return bytes(base.layout.tensor_info.build(wire)), size or 0
+    given = {"name": NEW_NAME, "dimensions": dimensions, "type": type, "offset": offset}
+    return bytes(base.layout.tensor_info.build(make(base.layout.tensor_info, draw, Extent(), given))), size or 0
 
 
 def _with_infos(base: Base, edits: tuple[Edit, ...], places: list[tuple[int, int]], data: bytes = b"") -> Change:
@@ -212,7 +216,7 @@ def _double_uncounted_info(base: Base, field: Field, draw: Seeded) -> Change:
 
 def _insert_info(base: Base, field: Field, draw: Seeded) -> Change:
     """One more tensor, over the first one."""
-    info, size = _new_info(base, 0)
+    info, size = _new_info(base, draw, 0)
     places = base.places
     places.insert(base.index_of(field), (0, size))
     return _with_infos(base, (counted(base, "tensor_count", 1), (field.start, field.start, info)), places)
@@ -222,7 +226,7 @@ def _append_info(base: Base, field: Field, draw: Seeded) -> Change:
     """One more tensor, behind the others, with its data."""
     length = len(base.data) - (base.data_offset if base.infos else len(base.data))
     offset = align_up(length, base.alignment)
-    info, size = _new_info(base, offset)
+    info, size = _new_info(base, draw, offset)
     edits = (counted(base, "tensor_count", 1), (base.infos_end, base.infos_end, info))
     if not base.infos and base.infos_end != len(base.data):
         return Change(edits, UNKNOWN)

@@ -126,8 +126,7 @@ def value_type(base: Base, field: Field, new: int) -> Verdict:
             return reject("number-cut")
         read = base.read(field.end, base.length_width)
         if read > size - position:
-            is_last = not base.infos and pair is base.pairs[-1]
-            return reject("last-string-cut" if is_last else "string-cut")
+            return reject("last-string-cut" if base.is_last(field) else "string-cut")
         position += read
     else:
         position += base.type_width
@@ -136,8 +135,9 @@ def value_type(base: Base, field: Field, new: int) -> Verdict:
         read = base.read(field.end, base.type_width)
         if read in VALUE_TYPES:
             return UNKNOWN
-        is_there = position + base.length_width <= size
-        return unknown_element(base.read(position, base.length_width) if is_there else None)
+        if position + base.length_width > size:
+            return unknown_element(None)
+        return unknown_element(base.read(position, base.length_width), pair.standard is not keys.ALIGNMENT)
     verdict = retyped(base, pair, type)
     if new == T.BOOL and base.data[field.end] > 1:
         verdict = both(verdict, warn("bool-byte"))

@@ -169,11 +169,16 @@ def array_cut(base: Base, field: Field, type: int, count: int, left: int) -> Ver
     return reject("last-array-cut" if is_whole and is_last else "array-cut")
 
 
-def unknown_element(count: int | None) -> Verdict:
-    """An array of elements of no type; `count` is None where the file ends within its length, which is read first."""
+def unknown_element(count: int | None, is_skipped: bool = True) -> Verdict:
+    """An array of elements of no type.
+
+    Args:
+        count: How many are declared; None where the file ends within that, which is read first.
+        is_skipped: Whether nobody needs the value if it is empty.
+    """
     if count is None:
         return reject("number-cut")
-    return reject("element-type-unknown-empty" if count == 0 else "element-type-unknown")
+    return reject("element-type-unknown-empty" if count == 0 and is_skipped else "element-type-unknown")
 
 
 def read_on(base: Base, place: int, position: int, size: int | None = None, pending: Verdict = UNKNOWN) -> Verdict:

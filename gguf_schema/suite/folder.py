@@ -5,8 +5,7 @@ from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
 
-from ..errors import GGUFError
-from ..targets import save
+from ..targets import own_folder, save
 from . import suite
 from .manifest import manifest
 
@@ -34,9 +33,7 @@ def write(folder: str | os.PathLike[str]) -> None:
         GGUFError: The folder holds something else.
         OSError: It cannot be written.
     """
-    root = Path(folder)
-    if root.is_dir() and any(root.iterdir()) and not (root / MANIFEST).is_file():
-        raise GGUFError(f"{root} is not empty, and holds no {MANIFEST} of an older suite")
+    root = own_folder(folder, MANIFEST)
     wanted = files()
     for stale in stale_files(root):
         stale.unlink()

@@ -58,7 +58,7 @@ PAIRS = (
         ("dimensions-too-many",),
         "It is more than our limit, too",
     ),
-    Pair("dimension-range", NOTHING, put(DIMENSION, MAX_SIZE + 1), DIMENSION, READERS),
+    Pair("dimension-range", NOTHING, put(DIMENSION, MAX_SIZE + 1), DIMENSION, READERS, ("dimensions-numpy-range",)),
     Pair(
         "tensor-elements-range",
         BYTES,
@@ -107,6 +107,13 @@ PAIRS = (
     Pair("tensor-type-unknown", ONE, put(TYPE, 1000), TYPE, READERS),
     Pair(
         "tensor-type-new", toy(QUANTISED, tensors=(tensor("a.weight", Q.Q1_0, 128),)), put(TYPE, Q.Q2_0), TYPE, PY_0_19
+    ),
+    Pair(
+        "q8-1-short",
+        toy(QUANTISED, tensors=(tensor("a.weight", Q.Q8_1, 32, 4),)),
+        put(DIMENSIONS, [32, 5]),
+        TYPE,
+        PY_0_19,
     ),
     Pair("row-not-blocks", BLOCKS, put(DIMENSION, 33), DIMENSION, READERS),
 )

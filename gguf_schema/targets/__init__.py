@@ -1,4 +1,4 @@
-"""Where bytes go: a path, whose file is replaced at once when all is written, or a binary file object.
+"""Where bytes go: a path, whose file is replaced at once when all is written, a binary file object, or a folder.
 
 `save` takes what is small and at hand; `save_pieces` takes pieces of known size, of any size, from anywhere.
 """
@@ -10,13 +10,15 @@ from typing import BinaryIO
 
 from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy
+from .folders import own_folder
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros
-from .replacing import replacing
+from .replacement import replacing
 
 __all__ = [
     "save",
     "save_pieces",
+    "own_folder",
     "Piece",
     "Content",
     "Zeros",
@@ -79,9 +81,9 @@ def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = Tr
         if show is not None:
             show(done, whole)
 
-    with _opened(target, overwrite, _new_bytes(target, pieces)) as (file, is_file):
+    with _opened(target, overwrite, _new_bytes(target, pieces)) as (file, by_kernel):
         for piece in _runs(pieces):
-            if not (is_file and _copied(file, piece, count)):
+            if not (by_kernel and _copied(file, piece, count)):
                 for chunk in piece.chunks():
                     _write_all(file, chunk)
                     count(len(chunk))
@@ -163,7 +165,7 @@ def _is_shareable(piece: Piece, position: int, folder: str) -> bool:
 
 @contextlib.contextmanager
 def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[BinaryIO, bool]]:
-    """What is written to, and whether it is a new file."""
+    """What is written to, and whether it is a new file that the kernel can write."""
     if not isinstance(target, str | os.PathLike) and not hasattr(target, "write"):
         raise TypeError(f"expected a path or a binary file object, found {target.__class__.__name__}")
     if not isinstance(target, str | os.PathLike):
@@ -173,7 +175,7 @@ def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[Bina
             yield special, False
     else:
         with replacing(os.path.realpath(target), overwrite, needed) as file:
-            yield file, True
+            yield file, hasattr(os, "pread")
 
 
 def _write_all(file: BinaryIO, rest: memoryview) -> None:

@@ -65,7 +65,7 @@ def shared_map(array: Any) -> mmap.mmap | None:
     is_shared = False
     while array is not None and not isinstance(array, mmap.mmap):
         if isinstance(array, np.memmap):
-            is_shared = array.mode != "c"
+            is_shared = array.mode in ("r", "r+", "w+")
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     if array is None or not hasattr(mmap, "MADV_DONTNEED"):
         return None

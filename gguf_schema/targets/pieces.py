@@ -96,7 +96,7 @@ class Swapped(NamedTuple):
 
     def chunks(self, size: int) -> Iterator[memoryview]:
         source, start = self.range
-        step = CHUNK // self.old.itemsize * self.old.itemsize
+        step = max(1, CHUNK // self.old.itemsize) * self.old.itemsize
         for position in range(start, start + size, step):
             data = source.read_at(position, min(step, start + size - position))
             if len(data) % self.old.itemsize:
@@ -154,7 +154,7 @@ class Piece(NamedTuple):
                     raise BuildError(f"{self.size} bytes expected, more came from {self.content.whence}")
                 yield chunk
         except GGUFError as error:
-            raise self.wrong(error.problem) from None
+            raise self.wrong(str(error)) from None
         if came < self.size:
             raise self.wrong(f"{self.size} bytes expected, {came} came from {self.content.whence}")
 

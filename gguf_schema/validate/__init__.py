@@ -1,18 +1,20 @@
 """Every fault of a file, with path and bytes, and whether it will load: here, and in named readers.
 
 `profiles` has the rules and the judges, as data. `unreadable`, `header`, `metadata`, `infos`, `data`, `meaning`,
-`content` and `weights` have the rules of each family, and the functions that look for what breaks them in a `subject`.
+`content` and `weights` have the rules of each family, and the functions that look for what breaks them in a `subject`;
+`beyond` lets them look behind some faults that end the parse.
 Those of `weights` read all tensor data, and only if that is asked for.
 """
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import Finding
 from ..file import any_source
 from ..sources import Source
-from . import weights
+from . import beyond, unreadable, weights
 from .profiles import BY_CODE, PROFILES, RULES, Profile
 from .rule import SEVERITIES, Rule
 from .subject import Progress, Subject
@@ -67,9 +69,18 @@ def check(source: Any, data: bool = False, progress: Progress = lambda done, siz
 
 
 def faults(source: Source, rules: tuple[Rule, ...], progress: Progress = lambda done, size: None) -> list[Fault]:
-    """What breaks these rules."""
+    """What breaks these rules; also behind faults that end our parse, and that some reader passes by."""
     subject = Subject(source, progress)
-    found = _some_of_each(_findings(subject, rules), {rule.code for rule in rules})
+    passed: list[Finding] = []
+    while len(passed) < beyond.MOST and (failure := next(unreadable.failure(subject), None)) is not None:
+        patched = beyond.patched(subject, failure.code)
+        if patched is None:
+            break
+        passed.append(failure)
+        subject = Subject(patched, progress)
+    written = {failure.path for failure in passed}
+    findings = chain(passed, (finding for finding in _findings(subject, rules) if finding.path not in written))
+    found = _some_of_each(findings, {rule.code for rule in rules})
     places = subject.places({finding.path for finding in found if finding.offset is None})
     made = [_fault(finding, places, subject.size) for finding in found]
     return sorted(made, key=lambda fault: (SEVERITIES.index(fault.severity), fault.start, fault.code))

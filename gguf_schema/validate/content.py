@@ -43,13 +43,16 @@ def interpreter(subject: Subject) -> Iterator[Finding]:
 
 def syntax(subject: Subject) -> Iterator[Finding]:
     """Templates that Jinja cannot parse; nothing is said where Jinja is not installed."""
+    templates = list(_templates(subject))
+    if not templates:  # Jinja takes as long to be imported as the rest of a check
+        return
     try:
         from jinja2 import TemplateError
         from jinja2.sandbox import SandboxedEnvironment
     except ImportError:
         return
     environment = SandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
-    for path, text in _templates(subject):
+    for path, text in templates:
         try:
             environment.parse(text)
         except (TemplateError, RecursionError, ValueError, OverflowError) as error:

@@ -79,7 +79,7 @@ GGUF_PY_LENIENT = {"last-number-missing", "last-array-cut", "element-type-unknow
 GGUF_PY = (UNREADABLE - GGUF_PY_LENIENT - {"last-string-cut"}) | {
     *("version-1", "key-twice", "key-utf8", "key-virtual", "alignment-type", "alignment-value", "alignment-multiple"),
     *("tensor-name-twice", "name-utf8", "tensor-type-range", "tensor-type-removed", "tensor-type-unknown"),
-    *("row-not-blocks", "dimension-range", "tensor-elements-range", "tensor-bytes-range"),
+    *("row-not-blocks", "tensor-elements-range", "tensor-bytes-range"),
     *("dimensions-numpy-range", "data-missing"),
 }
 """GGUFReader."""
@@ -98,9 +98,11 @@ PROFILES = {
         Profile(
             "llama.cpp-data",
             "gguf_init_from_file of llama.cpp, 2026-10, little-endian, with tensor data",
-            LLAMA_CPP | {"data-missing", "last-unpadded", "tensor-bytes-range", "offset-wraps"},
+            LLAMA_CPP | {"data-missing", "last-unpadded", "tensor-bytes-range", "offset-wraps", "offset-past-end"},
         ),
-        Profile("gguf-py", "GGUFReader of gguf 0.19.0", GGUF_PY | {"tensor-type-new", "dimensions-numpy"}),
+        Profile(
+            "gguf-py", "GGUFReader of gguf 0.19.0", GGUF_PY | {"tensor-type-new", "dimensions-numpy", "q8-1-short"}
+        ),
         Profile(
             "gguf-py-head",
             "GGUFReader of llama.cpp's tree, 2026-10",

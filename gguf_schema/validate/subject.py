@@ -128,8 +128,13 @@ class Subject:
     def places(self, paths: set[str]) -> dict[str, tuple[int, int]]:
         """Where fields stand: absolute offsets of the first byte and after the last, as far as they were read."""
         outer = {"", *(outer for path in paths for outer in outer_paths(path))}
-        nodes = self._nodes(lambda path, items: path in outer)
-        return {node.path: (node.start, node.end) for node in nodes if node.path in paths}
+        found: dict[str, tuple[int, int]] = {}
+        for node in self._nodes(lambda path, items: path in outer):
+            if node.path in paths:
+                found[node.path] = node.start, node.end
+                if len(found) == len(paths):
+                    break
+        return found
 
 
 def outer_paths(path: str) -> set[str]:

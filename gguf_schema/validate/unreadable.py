@@ -1,4 +1,4 @@
-"""What ends the parse. A file has at most one of these; what is behind it cannot be judged.
+"""What ends the parse. What is behind it cannot be judged, but for what `beyond` passes by.
 
 Readers differ in where they stop: gguf-py takes what is left of a number, a string or an array at the very end of a
 file. So faults that some reader does not see have codes of their own.

@@ -158,7 +158,7 @@ def _of_file(data: FileRange, expected: int | None) -> tuple[Content, int | None
         position = offset - source.start
         left = source.size - position
     size = expected if size is None else size
-    if size is not None and not 0 <= size <= left:
+    if offset < 0 or (size is not None and not 0 <= size <= left):
         raise BuildError(f"{size} bytes expected at byte {offset} of {source.name}, {max(0, left)} are there", "data")
     return Range(source, position), size
 

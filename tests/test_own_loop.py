@@ -1,0 +1,197 @@
+"""The fuzzing of our own reader: it sees what goes wrong, sums over runs, and finds nothing in a short one."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import gguf_schema as gs
+from gguf_schema.demo import demo_model
+from gguf_schema.generate import valid_file
+from gguf_schema.mutate import Label
+from gguf_schema.validate import check
+from tools.fuzzing import exercise, generated, mutants
+from tools.fuzzing.exercise import WrongError, agrees, described, escape, exercise_all, watched
+from tools.fuzzing.planted import FAULTS, copy_of
+
+PROJECT = Path(__file__).parents[1]
+
+
+def run(*arguments):
+    """The loop, as somebody at a terminal runs it."""
+    return subprocess.run([sys.executable, "tools/fuzz.py", *arguments], cwd=PROJECT, capture_output=True, text=True)
+
+
+# What is seen.
+
+
+def test_a_good_file_passes():
+    assert {fault.severity for fault in exercise_all(demo_model())} <= {"note"}
+    assert exercise_all(b"")[0].code == "not-gguf"
+
+
+def test_an_escape_is_seen(monkeypatch):
+    monkeypatch.setattr(gs.file, "errors", lambda parsed: {}["key"])
+    problem, _ = escape(exercise_all, demo_model())
+    assert problem.startswith("KeyError in file.py:")
+
+
+def test_bytes_that_are_not_built_again_are_seen(monkeypatch):
+    monkeypatch.setattr(type(gs.GGUF), "build", lambda self, parsed: demo_model()[:-1])
+    with pytest.raises(WrongError, match="other bytes"):
+        exercise.exercise(demo_model())
+
+
+def test_a_reader_and_a_validator_that_differ_are_seen(monkeypatch):
+    monkeypatch.setattr(exercise, "check", lambda data: [])
+    with pytest.raises(WrongError, match="open refuses what check takes"):
+        exercise.exercise(b"GGUF")
+
+
+def test_a_gap_in_the_map_is_seen(monkeypatch):
+    whole = exercise.leaves
+    monkeypatch.setattr(
+        exercise, "leaves", lambda model, enter: [e for e in whole(model, enter) if e.path != "version"]
+    )
+    with pytest.raises(WrongError, match="gap"):
+        exercise_all(demo_model())
+
+
+def test_another_model_is_seen(monkeypatch):
+    monkeypatch.setattr(gs, "write", lambda target, *args, **more: target.write(valid_file(3)))
+    with pytest.raises(WrongError, match="another one"):
+        exercise_all(demo_model())
+
+
+def test_what_is_slow_or_stuck_is_seen(monkeypatch):
+    monkeypatch.setattr(exercise, "SLOW", 0.01)
+    assert escape(lambda data: time.sleep(0.02), b"")[0].startswith("hang")
+    monkeypatch.setattr(exercise, "STUCK", 0.05)
+
+    def stuck(data):
+        try:
+            time.sleep(10)
+        except Exception:
+            pytest.fail("nobody may catch it")
+
+    before = signal.getsignal(signal.SIGALRM)
+    with watched() as restart:
+        restart()
+        assert escape(stuck, b"")[0].startswith("hang, Stuck")
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_a_label_and_a_validator_that_differ_are_seen():
+    found = check(b"GGUF")
+    rule = found[0].code
+    assert agrees(Label("", "x", rule, "reject"), found)
+    assert agrees(Label("", "x", None, "unknown"), found)
+    assert not agrees(Label("", "x", None, "accept"), found)
+    assert not agrees(Label("", "x", "key-twice", "reject"), found)
+
+
+def test_the_same_fault_has_one_name():
+    def names():
+        for data in (b"a", b"b"):
+            try:
+                raise ValueError(data)
+            except ValueError as error:
+                yield described(error)
+
+    assert set(names()) == {"ValueError"}
+
+
+# What is counted.
+
+
+def test_a_run_goes_on_where_one_stopped(tmp_path):
+    mutants.run(tmp_path, 0, 25, 8, 1, lambda done, whole: None)
+    first = mutants.total(tmp_path)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    shown = []
+    mutants.run(tmp_path, 0, 50, 8, 1, lambda done, whole: shown.append((done, whole)))
+    both = mutants.total(tmp_path)
+    assert shown == [(2, 2)]
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert (first.mutants, both.mutants) == (200, 400)
+    assert (first.bases, both.bases) == (25, 50)
+    assert first.distinct < both.distinct <= 400
+    assert both.deep == 14
+    assert sum(both.cells.values()) == sum(both.expected.values()) == 400
+    assert both.wrong == 0, both.findings
+
+
+def test_doubles_count_once(tmp_path):
+    mutants.run(tmp_path, 0, 25, 8, 1, lambda done, whole: None)
+    once = mutants.total(tmp_path)
+    (path,) = tmp_path.glob("*.json")
+    for name in (path, path.with_suffix(".hashes")):
+        name.with_name(f"000000025x8{name.suffix}").write_bytes(name.read_bytes())
+    twice = mutants.total(tmp_path)
+    assert (twice.mutants, twice.distinct) == (2 * once.mutants, once.distinct)
+
+
+def test_what_went_wrong_is_told(tmp_path):
+    mutants.run(tmp_path, 0, 25, 4, 1, lambda done, whole: None)
+    (path,) = tmp_path.glob("*.json")
+    record = json.loads(path.read_text())
+    record["wrong"], record["findings"] = 1, [[7, 3, ["version", "version+1", None, "reject"], "KeyError in x\x1b"]]
+    path.write_text(json.dumps(record))
+    told = run("mutants", "--bases", "25", "--each", "4", "--folder", str(tmp_path))
+    assert told.returncode == 1
+    assert "1 went wrong" in told.stdout
+    assert "KeyError in x?: base 7, mutant 3, version+1 at version" in told.stdout
+
+
+def test_cells_that_stay_empty_are_told(tmp_path):
+    """A field that has a tail is rare: of few mutants none is one of it."""
+    mutants.run(tmp_path, 0, 25, 4, 1, lambda done, whole: None)
+    found = mutants.total(tmp_path)
+    assert "tail truncate-middle" in found.empty
+    assert not set(found.empty) & found.cells.keys()
+    assert "never: " in mutants.text(found)
+
+
+def test_one_mutant_is_made_again():
+    told = run("one", "3", "5")
+    assert told.returncode == 0
+    assert told.stdout.startswith("Label(path=")
+
+
+def test_files_by_hypothesis():
+    found = generated.run(40, 1, lambda done, whole: None)
+    assert found.files == 40
+    assert found.wrong == {}
+    assert sum(found.verdicts.values()) == 40
+    assert run("hypothesis", "--count", "3").returncode == 0
+
+
+# Led by what code a file reaches.
+
+
+def atheris(tmp_path, seconds, root=PROJECT):
+    pytest.importorskip("atheris", reason="could not import atheris: pip install '.[atheris]'")
+    arguments = [sys.executable, "tools/fuzz.py", "atheris", "--time", str(seconds), "--folder", str(tmp_path)]
+    return subprocess.run(arguments, cwd=root, capture_output=True, text=True)
+
+
+def test_a_short_run_of_atheris_finds_nothing(tmp_path):
+    told = atheris(tmp_path, 20)
+    assert told.returncode == 0, told.stderr[-3000:]
+    assert int(re.search(r"Done (\d+) runs", told.stderr)[1]) > 20
+    assert list((tmp_path / "corpus").iterdir())
+    assert not list((tmp_path / "findings").iterdir())
+
+
+def test_a_fault_is_found_by_atheris(tmp_path):
+    fault = next(fault for fault in FAULTS if fault.module == "constructs/numbers.py")
+    with copy_of(fault) as root:
+        told = atheris(tmp_path, 60, root)
+    assert told.returncode != 0
+    assert "build makes other bytes than were parsed" in told.stdout
+    assert list((tmp_path / "findings").iterdir())

@@ -1,0 +1,304 @@
+"""Files take their place at once or not at all: full disks, read-only folders, killed and rival writers."""
+
+import errno
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import gguf_schema as gs
+from gguf_schema.targets import replacement, save
+
+OLD = b"the old file"
+ONES = np.ones(1 << 20, np.float32)
+TEMPORARY = re.compile(r"\.model\.gguf\.gguf_schema-\d+\.tmp")
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(OLD)
+    return path
+
+
+def assert_untouched(path):
+    assert path.read_bytes() == OLD
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of 1 MiB with an old file on it, and a function to mount it anew with other options."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(*options):
+        command = ["mount", "-t", "tmpfs", "-o", ",".join(["size=1m", *options]), "tmpfs", str(folder)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            pytest.skip(f"no disk can be mounted: {error}")
+        if done.returncode:
+            pytest.skip(f"no disk can be mounted: {done.stderr.strip()}")
+
+    mount()
+    try:
+        (folder / "model.gguf").write_bytes(OLD)
+        yield folder / "model.gguf", mount
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_what_has_no_room_is_not_begun(disk, monkeypatch):
+    path, _ = disk
+    begun = []
+    tensors = [gs.NewTensor("t", gs.GGMLQuantizationType.F32, ONES.shape, lambda: begun.append(1) or ONES)]
+    with pytest.raises(OSError, match=rf"No space left on device: \d+ bytes needed, \d+ free: '{path}'$") as caught:
+        gs.write(path, {}, tensors)
+    assert caught.value.errno == errno.ENOSPC
+    assert begun == []
+    assert_untouched(path)
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_disk_that_becomes_full_leaves_the_old_file(disk, tmp_path, monkeypatch, from_file):
+    """The real thing, where the system did not say how much room there is."""
+    path, _ = disk
+    monkeypatch.delattr(os, "fstatvfs")
+    (tmp_path / "raw").write_bytes(ONES)
+    data = gs.FileRange(tmp_path / "raw") if from_file else ONES
+    with pytest.raises(OSError, match=rf"No space left on device: '{path}'$"):
+        gs.write(path, {}, [gs.NewTensor("t", gs.GGMLQuantizationType.F32, ONES.shape, data)])
+    assert_untouched(path)
+
+
+def test_a_write_that_fails_names_the_file(path, monkeypatch):
+    def full(*args):
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=f"{os.strerror(errno.EDQUOT)}: '{path}'$"):
+        gs.write(path, {}, {"t": ONES})
+    assert_untouched(path)
+
+
+def test_a_disk_that_is_read_only(disk):
+    path, mount = disk
+    mount("remount", "ro")
+    with pytest.raises(OSError, match=rf"Read-only file system: '{path}'$"):
+        gs.write(path, {}, {})
+    assert_untouched(path)
+
+
+def test_a_folder_that_is_read_only(path):
+    path.parent.chmod(0o500)
+    try:
+        if os.access(path.parent, os.W_OK):
+            pytest.skip("this user may write everywhere")
+        with pytest.raises(PermissionError, match=rf"'{path}'$"):
+            gs.write(path, {}, {})
+    finally:
+        path.parent.chmod(0o700)
+    assert_untouched(path)
+
+
+def test_a_file_is_not_overwritten_where_that_is_said(path, tmp_path):
+    for write in (lambda p: gs.write(p, {}, overwrite=False), lambda p: save(p, [b"new"], overwrite=False)):
+        for target in path, tmp_path:
+            with pytest.raises(OSError, match=f"(File exists|Is a directory): '{target}'$"):
+                write(target)
+        assert_untouched(path)
+        write(tmp_path / "new.gguf")
+        assert (tmp_path / "new.gguf").read_bytes() != OLD
+        (tmp_path / "new.gguf").unlink()
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_appears_meanwhile_is_not_overwritten(path, monkeypatch, links):
+    def no_links(*args):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    new = path.parent / "new.gguf"
+
+    def give():
+        new.write_bytes(OLD)
+        return ONES
+
+    tensors = [gs.NewTensor("t", gs.GGMLQuantizationType.F32, ONES.shape, give)]
+    with pytest.raises(FileExistsError, match=f"'{new}'$"):
+        gs.write(new, {}, tensors, overwrite=False)
+    assert new.read_bytes() == OLD
+    new.unlink()
+    gs.write(new, {}, {"t": ONES}, overwrite=False)
+    assert stat.S_IMODE(new.stat().st_mode) == stat.S_IMODE(path.stat().st_mode)
+    assert new.stat().st_nlink == 1
+    assert sorted(os.listdir(path.parent)) == ["model.gguf", "new.gguf"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_the_owner_is_kept(path):
+    os.chown(path, 1234, 2345)
+    path.chmod(0o2640)
+    gs.write(path, {"a.b": 1})
+    state = path.stat()
+    assert (state.st_uid, state.st_gid, stat.S_IMODE(state.st_mode)) == (1234, 2345, 0o2640)
+
+
+def test_a_link_to_nothing_is_followed(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "models" / "new.gguf")
+    (tmp_path / "models").mkdir()
+    gs.write(tmp_path / "link", {"a.b": 1})
+    assert (tmp_path / "link").is_symlink()
+    assert gs.open((tmp_path / "models" / "new.gguf").read_bytes()).metadata["a.b"] == 1
+
+
+# Temporary files.
+
+
+def test_a_temporary_file_is_not_taken_for_a_model(path):
+    seen = []
+
+    def give():
+        seen.extend(set(os.listdir(path.parent)) - {path.name})
+        return b"1234"
+
+    gs.write(path, {}, [gs.NewTensor("t", gs.GGMLQuantizationType.F32, (1,), give)])
+    (name,) = seen
+    assert TEMPORARY.fullmatch(name)
+    assert os.listdir(path.parent) == [path.name]
+
+
+WRITER = """
+import sys, time
+import gguf_schema as gs
+def slow():
+    yield bytes(1 << 20)
+    print("writing", flush=True)
+    sys.stdin.read()
+gs.write(sys.argv[1], {}, [gs.NewTensor("t", gs.GGMLQuantizationType.I8, (1 << 20,), slow())])
+"""
+
+
+@pytest.fixture
+def writer(path):
+    """A process that has begun to write to `path`, and goes on when its input is closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout.readline() == "writing\n"
+        yield process
+        process.kill()
+
+
+def temporaries(path):
+    return sorted(name for name in os.listdir(path.parent) if TEMPORARY.fullmatch(name))
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(path, writer):
+    assert len(temporaries(path)) == 1
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    assert path.read_bytes() == OLD
+    assert len(temporaries(path)) == 1
+    gs.write(path.parent / "other.gguf", {})
+    assert len(temporaries(path)) == 1
+    gs.write(path, {"a.b": 1})
+    assert sorted(os.listdir(path.parent)) == ["model.gguf", "other.gguf"]
+
+
+def test_a_file_in_work_is_left_alone(path, writer):
+    gs.write(path, {"a.b": 1})
+    assert gs.open(path.read_bytes()).metadata["a.b"] == 1
+    assert len(temporaries(path)) == 1
+    writer.stdin.close()
+    assert writer.wait() == 0
+    with gs.open(path) as model:  # the last one to end wins, with a whole file
+        assert model.tensors["t"].n_bytes == 1 << 20
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_several_leftovers_are_removed(path):
+    for number in range(3):
+        (path.parent / f".model.gguf.gguf_schema-{number}.tmp").write_bytes(b"left over")
+    (path.parent / ".model.gguf.other.tmp").write_bytes(b"another program's")
+    gs.write(path, {})
+    assert sorted(os.listdir(path.parent)) == [".model.gguf.other.tmp", "model.gguf"]
+
+
+def test_what_only_looks_left_over_stays(path, tmp_path):
+    """A link and a folder of such a name are not ours."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".model.gguf.gguf_schema-0.tmp").symlink_to(path)
+    (tmp_path / ".model.gguf.gguf_schema-1.tmp").mkdir()
+    gs.write(path, {"a.b": 1})
+    assert gs.open(path.read_bytes()).metadata["a.b"] == 1
+    assert temporaries(path) == [".model.gguf.gguf_schema-0.tmp", ".model.gguf.gguf_schema-1.tmp"]
+
+
+def test_a_file_that_is_removed_before_it_is_locked_is_made_again(path, monkeypatch):
+    """Another writer takes it for left over in the moment between."""
+    fcntl = pytest.importorskip("fcntl", reason="this system has no such locks")
+    original, removed = fcntl.flock, []
+
+    def first(handle, operation):
+        monkeypatch.setattr(fcntl, "flock", original)
+        (name,) = temporaries(path)
+        assert replacement._remove_stale(str(path.parent / name))
+        removed.append(name)
+        return original(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", first)
+    gs.write(path, {"a.b": 1})
+    assert len(removed) == 1
+    assert gs.open(path.read_bytes()).metadata["a.b"] == 1
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_without_locks_nothing_is_removed(path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="this system has no such locks")
+
+    def unable(*args):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", unable)
+    (path.parent / ".model.gguf.gguf_schema-0.tmp").write_bytes(b"perhaps in work")
+    gs.write(path, {"a.b": 1})
+    assert gs.open(path.read_bytes()).metadata["a.b"] == 1
+    assert temporaries(path) == [".model.gguf.gguf_schema-0.tmp"]
+
+
+def test_two_writers_that_hurry(path):
+    """Whatever their order, each file is whole and nothing is left."""
+    program = f"""
+import numpy as np, gguf_schema as gs, sys
+for number in range(40):
+    gs.write({str(path)!r}, {{"a.b": number}}, {{"t": np.full(1 << 12, int(sys.argv[1]), np.int8)}})
+"""
+    writers = [subprocess.Popen([sys.executable, "-c", program, str(n)]) for n in (1, 2)]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        if path.read_bytes() != OLD:
+            with gs.open(path) as model:
+                data = model.tensors["t"].data
+                assert (data == data[0]).all()
+                seen.add(int(data[0]))
+        time.sleep(0.001)
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert seen
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_long_and_odd_names(tmp_path):
+    for name in "x" * 250, "ü" * 120, os.fsdecode(b"\xff" * 200), "line\nbreak":
+        gs.write(tmp_path / name, {"a.b": 1})
+        assert gs.open((tmp_path / name).read_bytes()).metadata["a.b"] == 1
+    assert len(os.listdir(tmp_path)) == 4

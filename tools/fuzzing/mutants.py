@@ -1,0 +1,225 @@
+"""Labelled mutants of seeded files through our reader: what escapes, hangs, takes too much, or contradicts its label.
+
+The bases are those of `valid_file`, by their seeds. A run is divided into chunks of bases; what came of a chunk is kept
+in a folder, so that the next run goes on with those that are not there, and the sums grow.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gguf_schema.generate import valid_file
+from gguf_schema.mutate import OPERATIONS, Label, Plan, mutant, plan
+from gguf_schema.mutate.base import mapped
+from gguf_schema.mutate.splice import operations as splices
+from gguf_schema.schema import VERSIONS
+from gguf_schema.targets import save
+from tools.fuzzing.exercise import problem, watched
+from tools.memory import peak_memory, reset_peak_memory
+
+CHUNK = 25
+"""Bases of a chunk."""
+
+MEMORY = 64 << 20
+"""Bytes by which the process may grow over the mutants of one base."""
+
+DEEP = 32
+"""Of so many mutants one is also mapped, explained, read whole and written anew."""
+
+OTHER = "other"
+"""The kind of fields that the schema does not have yet."""
+
+KEPT = 20
+"""Findings of a chunk that are told one by one."""
+
+
+class Chunk(NamedTuple):
+    """What came of a chunk of bases.
+
+    Attributes:
+        hashes: Of the mutants, each of 64 bits, sorted; doubles are left out.
+        mutants: How many there were.
+        deep: How many of them were put through everything.
+        expected: How many were expected to be what.
+        cells: How many there were of each kind of field and operation, written "kind operation".
+        findings: What went wrong: the seed of the base, the number of the mutant, its label, and what it was.
+        wrong: How many went wrong.
+    """
+
+    hashes: Any
+    mutants: int
+    deep: int
+    expected: Counter[str]
+    cells: Counter[str]
+    findings: list[tuple[int, int, Label, str]]
+    wrong: int
+
+
+def planned(base: int) -> Plan:
+    """The plan of the base with this seed; sections are taken from the file of the next one.
+
+    Two kinds of files that `valid_file` does not make by itself are there as well: of eight bases one is of version 1,
+    and one has zeros at its end.
+    """
+    data = valid_file(base, version=None if base % 8 else VERSIONS[0])
+    return plan(data + bytes(base % 40) if base % 8 == 1 else data, valid_file(base + 1))
+
+
+def numbers(made: Plan, each: int) -> list[int]:
+    """The numbers of `each` mutants of a base: three of four are fixed changes, if there are so many."""
+    fixed = min(len(made.fixed), each * 3 // 4)
+    return [*range(fixed), *range(len(made.fixed), len(made.fixed) + each - fixed)]
+
+
+def chunk(each: int, start: int) -> Chunk:
+    """Try `each` mutants of every base of the chunk that starts with this seed."""
+    hashes: list[int] = []
+    expected: Counter[str] = Counter()
+    cells: Counter[str] = Counter()
+    findings: list[tuple[int, int, Label, str]] = []
+    wrong = deep = 0
+    with watched() as restart:
+        for base in range(start, start + CHUNK):
+            restart()
+            made = planned(base)
+            kinds = {field.path: field.kind for field in made.base.fields}
+            reset_peak_memory()
+            before = peak_memory()
+            for number in numbers(made, each):
+                restart()
+                is_deep = len(hashes) % DEEP == 0
+                data, label = mutant(made, base, number)
+                wrong_with_it = problem(data, label, is_deep)
+                deep += is_deep
+                hashes.append(int.from_bytes(hashlib.blake2b(data, digest_size=8).digest()))
+                expected[label.expected] += 1
+                cells[f"{kinds[label.path]} {label.operation}"] += 1
+                if wrong_with_it:
+                    wrong += 1
+                    findings.append((base, number, label, wrong_with_it))
+            if (grown := peak_memory() - before) > MEMORY:
+                wrong += 1
+                findings.append((base, -1, Label("", "any", None, "unknown"), f"memory: {grown >> 20} MiB more"))
+    return Chunk(
+        np.unique(np.array(hashes, np.uint64)),
+        CHUNK * each,
+        deep,
+        expected,
+        cells,
+        findings[:KEPT],
+        wrong,
+    )
+
+
+def run(folder: Path, first: int, bases: int, each: int, jobs: int, show: Callable[[int, int], None]) -> None:
+    """Try mutants of the bases with these seeds, a chunk after the other; those in the folder already are not tried.
+
+    Args:
+        folder: Where what came of each chunk is kept.
+        first: Seed of the first base, rounded down to a chunk.
+        bases: How many, rounded up to chunks.
+        each: Mutants of each base.
+        jobs: Chunks at a time.
+        show: Called with the chunks that are done, and all.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    first -= first % CHUNK
+    starts = range(first, first + bases, CHUNK)
+    left = [start for start in starts if not _path(folder, start, each).exists()]
+    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=40) as pool:
+        done = pool.imap_unordered(partial(_kept, folder, each), left)
+        for count, _ in enumerate(done, len(starts) - len(left) + 1):
+            show(count, len(starts))
+
+
+def _path(folder: Path, start: int, each: int) -> Path:
+    return folder / f"{start:09}x{each}.json"
+
+
+def _kept(folder: Path, each: int, start: int) -> None:
+    """Try a chunk, and keep what came of it: the record last, so that it says that all is there."""
+    made = chunk(each, start)
+    path = _path(folder, start, each)
+    save(path.with_suffix(".hashes"), [made.hashes.tobytes()])
+    save(path, [json.dumps({**made._asdict(), "hashes": None}).encode()])
+
+
+class Sum(NamedTuple):
+    """What came of all chunks in a folder.
+
+    Attributes:
+        mutants: How many there were.
+        distinct: How many different ones, by hash.
+        bases: Of how many bases.
+        deep: How many of them were put through everything.
+        expected: How many were expected to be what.
+        cells: How many there were of each kind of field and operation.
+        empty: The kinds and operations of which there was none.
+        wrong: How many went wrong.
+        findings: Some of them.
+    """
+
+    mutants: int
+    distinct: int
+    bases: int
+    deep: int
+    expected: dict[str, int]
+    cells: dict[str, int]
+    empty: list[str]
+    wrong: int
+    findings: list[Any]
+
+
+def total(folder: Path) -> Sum:
+    """The sum of what a folder holds."""
+    records = [(path, json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
+    hashes = [np.fromfile(path.with_suffix(".hashes"), np.uint64) for path, _ in records]
+    expected: Counter[str] = Counter()
+    cells: Counter[str] = Counter()
+    for _, record in records:
+        expected.update(record["expected"])
+        cells.update(record["cells"])
+    return Sum(
+        sum(record["mutants"] for _, record in records),
+        len(np.unique(np.concatenate(hashes))) if hashes else 0,
+        CHUNK * len({path.name.partition("x")[0] for path, _ in records}),
+        sum(record["deep"] for _, record in records),
+        dict(expected),
+        dict(sorted(cells.items())),
+        sorted(set(_cells()) - cells.keys()),
+        sum(record["wrong"] for _, record in records),
+        [finding for _, record in records for finding in record["findings"]],
+    )
+
+
+def _cells() -> Iterator[str]:
+    """Every kind of field that the schema has, with each of its operations, those with another file too."""
+    offered = splices(mapped(valid_file(0)))
+    for kind, operations in OPERATIONS.items():
+        if kind != OTHER:
+            for operation in (*operations, *offered.get(kind, ())):
+                yield f"{kind} {operation.name}"
+
+
+def text(found: Sum) -> str:
+    """The sum, for people."""
+    share = {name: f"{count / max(1, found.mutants):.1%}" for name, count in sorted(found.expected.items())}
+    lines = [
+        f"{found.mutants} mutants of {found.bases} bases, {found.distinct} distinct",
+        f"{found.deep} of them through everything",
+        f"expected: {', '.join(f'{name} {part}' for name, part in share.items())}",
+        f"kinds of field x operations: {len(found.cells)}, the rarest {min(found.cells.values(), default=0)} times;"
+        f" never: {', '.join(found.empty) or 'none'}",
+        f"{found.wrong} went wrong",
+    ]
+    for base, number, label, wrong in found.findings:
+        lines.append(f"  {re.sub(r'[^ -~]', '?', wrong)}: base {base}, mutant {number}, {label[1]} at {label[0]}")
+    return "\n".join(lines)
