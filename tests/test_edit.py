@@ -19,6 +19,9 @@ from gguf_schema.edit.values import from_json, to_json
 from gguf_schema.enums import ArrayType
 from gguf_schema.enums import GGUFValueType as T
 
+from . import peers
+from .shared import corpus_files
+
 STRINGS = ArrayType(T.STRING)
 
 
@@ -580,3 +583,31 @@ def test_the_preview_shows_the_differences(path):
         "~ llama.context_length: UINT32 128 -> 5",
     ]
     assert preview(planned(path), "model.gguf") == "nothing to do"
+
+
+@pytest.mark.parametrize("path", corpus_files("*.gguf"), ids=lambda path: path.stem)
+def test_real_files_come_back(path):
+    edited = new_file(path.read_bytes(), edit.Set("a.b", [1.5, math.nan], ArrayType(T.FLOAT32)), reserve=100)
+    assert len(gs.open(edited).metadata.pairs) == len(gs.open(path.read_bytes()).metadata.pairs) + 2
+    assert new_file(edited, edit.Unset("a.b"), reserve=0) == path.read_bytes()
+
+
+@pytest.mark.parametrize("alignment", [8, 32, 4096])
+@pytest.mark.parametrize("read", [peers.read_with_gguf_py, peers.read_with_llama_cpp])
+def test_other_readers_take_what_was_edited(path, read, alignment):
+    """Infos, offsets and data are where they look for them."""
+    change(
+        path,
+        edit.Set("general.name", "edited"),
+        edit.OrderTensors(["output_norm.weight"]),
+        edit.DeleteTensor("blk.0.ffn_up.weight"),
+        edit.Align(alignment),
+        reserve=5000,
+    )
+    assert change(path, edit.Set("tokenizer.chat_template", "x" * 3000, T.STRING)).record is not None
+    seen = read(path.read_bytes())
+    pairs = {pair.key: pair.value for pair in seen.pairs}
+    assert (pairs["general.name"], pairs["tokenizer.chat_template"]) == ("edited", "x" * 3000)
+    with gs.open(path) as model:
+        assert [tensor.name for tensor in seen.tensors] == list(model.tensors)
+        assert [tensor.data for tensor in seen.tensors] == [tensor.data.tobytes() for tensor in model.tensors.values()]

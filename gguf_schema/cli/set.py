@@ -45,4 +45,4 @@ def _edit(word: str) -> "Set":
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    add_command(commands, set, "KEY[:TYPE]=VALUE …", WORDS_HELP)
+    add_command(commands, set, "KEY[:TYPE]=VALUE", WORDS_HELP)

@@ -15,4 +15,4 @@ def unset(args: argparse.Namespace) -> tuple[str | None, int]:
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    add_command(commands, unset, "KEY …", "KEY: a key that is there")
+    add_command(commands, unset, "KEY", "KEY: a key that is there")
