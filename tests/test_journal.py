@@ -137,7 +137,20 @@ def test_a_damaged_journal_is_refused(path, cut):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]\n", b"{}\n", b"[" * 100_000, b'{"parts": [5], "in_place": true, "before": 1, "after": 2}\n', b"\xff\n"],
+    [
+        b"",
+        b"[]\n",
+        b"{}\n",
+        b"[" * 100_000,
+        b"\xff\n",
+        b'{"parts": [5], "in_place": true, "before": 1, "after": 2}\n',
+        b'{"parts": [[0, 5]], "in_place": false, "before": [5, [], ""], "after": [4, [], ""]}\n',
+        b'{"parts": [[-5, 5]], "in_place": false, "before": [5, [], ""], "after": [5, [], ""]}\n',
+        b'{"parts": [["0", "5"]], "in_place": false, "before": [5, [], ""], "after": [5, [], ""]}\n',
+        b'{"parts": [[0, 5]], "in_place": false, "before": [5, [[0, 6]], ""], "after": [5, [], ""]}\n',
+        b'{"parts": [[0, 5]], "in_place": false, "before": [5, [], ""], "after": [5, [[1, 2.0]], ""]}\n',
+        b'{"parts": [5], "in_place": false, "before": [5, [], ""], "after": [5, [], ""]}\nabc',
+    ],
 )
 def test_a_record_that_is_none_is_refused(path, body):
     """The checksum is right: somebody made it up."""
@@ -145,7 +158,7 @@ def test_a_record_that_is_none_is_refused(path, body):
 
     data = record.FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body
     (path.parent / "file.gguf.journal").write_bytes(data)
-    with pytest.raises(GGUFError, match="record"):
+    with pytest.raises(GGUFError, match="is no record of a change"):
         recover(path)
 
 

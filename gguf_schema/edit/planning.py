@@ -24,7 +24,7 @@ MOST_KEPT = 1 << 26
 """Bytes of an old file that are kept to undo a rewrite: what the new one does not have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """What would be done.
 

@@ -158,6 +158,8 @@ def trouble(path: str | os.PathLike[str]) -> str | None:
 
 def _is(handle: int, known: Identity, put: Sequence[tuple[int, bytes]] = ()) -> bool:
     """Whether an open file is the one that is known, if some bytes were others."""
+    if os.fstat(handle).st_size != known.size:
+        return False
     parts = []
     for start, size in known.checked:
         part = bytearray(read_at(handle, start, size))
@@ -165,7 +167,7 @@ def _is(handle: int, known: Identity, put: Sequence[tuple[int, bytes]] = ()) -> 
             if start <= position < start + size:
                 part[position - start : position - start + len(data)] = data
         parts.append((start, bytes(part)))
-    return identity(os.fstat(handle).st_size, parts) == known
+    return identity(known.size, parts) == known
 
 
 def _is_between(handle: int, change: Change) -> bool:

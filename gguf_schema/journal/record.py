@@ -164,10 +164,11 @@ def load(path: str) -> Record:
     line, _, payload = body.partition(b"\n")
     try:
         record = _record(json.loads(line), payload)
+        is_sound = _is_sound(record)
     except (KeyError, RecursionError, StopIteration, TypeError, ValueError):
-        raise GGUFError(f"{path} is no record of a change") from None
-    if record.before.size != sum(map(size_of, record.parts)):
-        raise GGUFError(f"{path} has not all of the file")
+        is_sound = False
+    if not is_sound:
+        raise GGUFError(f"{path} is no record of a change")
     return record
 
 
@@ -180,6 +181,16 @@ def _record(fields: Any, payload: bytes) -> Record:
         for size, ranges, sha256 in (fields["before"], fields["after"])
     )
     return Record(before, after, parts, tuple(given))
+
+
+def _is_sound(record: Record) -> bool:
+    """Whether all of the old file is there, and no range is outside of the file that it is of."""
+    before, after = record.before, record.after
+    spans = [(part, after.size) for part in (*record.parts, *after.checked) if isinstance(part, Span)]
+    spans += [(span, before.size) for span in before.checked]
+    return before.size == sum(map(size_of, record.parts)) and all(
+        isinstance(number, int) and 0 <= number <= size for span, size in spans for number in (*span, sum(span))
+    )
 
 
 def write_durably(path: str, data: bytes, mode: int) -> None:
