@@ -366,6 +366,29 @@ def test_gaps_and_what_follows_the_data_stay():
     assert emptied.endswith(b"tail")
 
 
+def test_overlapping_tensors_are_packed_and_come_back(tmp_path):
+    infos = [
+        {"name": "a", "dimensions": [16], "type": 0, "offset": 0},
+        {"name": "b", "dimensions": [16], "type": 0, "offset": 32},
+        {"name": "c", "dimensions": [8], "type": 0, "offset": 32},
+    ]
+    octets = bytes(range(96))
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": octets}))
+    data = path.read_bytes()
+    change(path, edit.OrderTensors(["c"]))
+    assert gs.GGUF.parse(path.read_bytes()).tensor_data == octets[32:64] + octets[:64] + octets[32:96]
+    edit.undo(path)
+    assert path.read_bytes() == data
+
+
+def test_a_file_that_shrinks_while_it_is_planned_is_told(path):
+    with gs.open(path) as model:
+        os.truncate(path, 100)
+        with pytest.raises(gs.GGUFError, match="has changed since it was opened"):
+            edit.plan(model, [edit.Set("llama.context_length", 5)], in_place=True)
+
+
 def test_padding_stays_as_it_is_while_it_fits():
     infos = [{"name": "a", "dimensions": [8], "type": 0, "offset": 0}]
     pairs = [{"key": "k", "value_type": T.UINT32, "value": 1}]
@@ -401,7 +424,8 @@ def test_the_last_edit_is_undone_only(path, number):
 def test_too_much_to_keep_is_not_kept(path, monkeypatch):
     monkeypatch.setattr("gguf_schema.edit.planning.MOST_KEPT", 1000)
     change(path, edit.Set("general.name", "first"))
-    change(path, edit.DeleteTensor("token_embd.weight"))
+    plan = change(path, edit.DeleteTensor("token_embd.weight"))
+    assert str(plan).endswith("; it cannot be undone")
     assert os.listdir(path.parent) == ["model.gguf"]
 
 

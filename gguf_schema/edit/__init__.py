@@ -13,13 +13,16 @@ edits       edits as data, and what they make of a head
 lists       lists of edits in JSON and TOML
 reserve     room that is left on purpose
 parts       a changed file in terms of the one that it is made from
-planning    the cheapest safe way, and going it
+planning    the cheapest safe way
+doing       going it, and back
+preview     what would change, as text
 
 What makes a change in place whole or not at all is `gguf_schema.journal`.
 """
 
+from .doing import apply, chunks, recover, save, undo
 from .edits import Align, DeleteTensor, Edit, OrderTensors, RenameKey, RenameTensor, Set, Unset
-from .planning import Plan, apply, chunks, plan, recover, save, undo
+from .planning import Plan, plan
 from .types import type_named, type_text
 from .values import Text
 

@@ -1,14 +1,14 @@
 """A changed file in terms of the one that it is made from: new bytes, and ranges that stay or move."""
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, takewhile
 from typing import Any
 
 from ..constructs import Strings, Struct
 from ..enums import GGUFValueType as T
 from ..errors import GGUFError
 from ..file import Model
-from ..journal import Part, Span
+from ..journal import Part, Span, size_of
 from ..layout import Fields, align_up, alignment_of, data_size, place
 from ..schema import GGUFStructs
 from .edits import Head
@@ -172,3 +172,36 @@ def merged(parts: Iterable[Part]) -> list[Part]:
         else:
             found += [part] if part.size else []
     return [bytes(part) if isinstance(part, bytearray) else part for part in found]
+
+
+def inverse(parts: Sequence[Part], size: int) -> Iterator[tuple[Span, bool]]:
+    """An old file of this size as ranges of the new one (True), and of itself where the new one lacks them (False)."""
+    starts = accumulate(map(size_of, parts), initial=0)
+    spans = [(part, start) for start, part in zip(starts, parts, strict=False) if isinstance(part, Span)]
+    position = 0
+    for old, new in sorted(spans):
+        if old.start > position:
+            yield Span(position, old.start - position), False
+            position = old.start
+        skipped = position - old.start
+        if skipped < old.size:
+            yield Span(new + skipped, old.size - skipped), True
+            position += old.size - skipped
+    if position < size:
+        yield Span(position, size - position), False
+
+
+def joined(model: Model, parts: Iterable[Part]) -> bytes:
+    """The bytes of parts of a file that is made from an open one.
+
+    Raises:
+        GGUFError: The open file has changed.
+    """
+    return b"".join(part if isinstance(part, bytes) else _read(model, part) for part in parts)
+
+
+def _read(model: Model, span: Span) -> bytes:
+    data = model.source.read_at(*span)
+    if len(data) < span.size:
+        raise GGUFError("the file has changed since it was opened")
+    return data

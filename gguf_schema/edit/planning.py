@@ -1,7 +1,6 @@
-"""What edits would do to a file, the cheapest safe way to do it, and doing it."""
+"""What edits would do to a file, and the cheapest safe way to do it."""
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -11,10 +10,19 @@ from ..file import Model
 from ..journal import Change, Part, Record, Span, size_of
 from ..layout import align_up, alignment_of, known_sizes
 from ..policy import Parsed, errors
-from ..sources import FileSource, Source
-from ..targets import Memory, Piece, Range, Show, Target, array_of, save_pieces
+from ..sources import FileSource
 from .edits import Edit, Head, edited, head_of
-from .parts import Unchanged, data_anew, data_as_it_is, head_parts, is_laid_out_anew, merged, with_offsets
+from .parts import (
+    Unchanged,
+    data_anew,
+    data_as_it_is,
+    head_parts,
+    inverse,
+    is_laid_out_anew,
+    joined,
+    merged,
+    with_offsets,
+)
 from .reserve import is_reserve, room, with_room, without_room
 
 MOST_IN_PLACE = 1 << 26
@@ -77,6 +85,12 @@ class Plan:
             return sum(size_of(part) for part in self.parts if isinstance(part, Span))
         return sum(checked.size for checked in self.record.before.checked)
 
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether a change in place leaves a record: not where it would hold too much that a new file lacks."""
+        lost = (span.size for span, is_kept in inverse(self.parts, self.model.size) if not is_kept)
+        return self.record is not None or sum(lost) <= MOST_KEPT
+
     def __str__(self) -> str:
         """What would be done, on a line."""
         if self.changes_nothing:
@@ -84,7 +98,8 @@ class Plan:
         if self.record is None:
             reason = f" ({self.why_not})" if self.why_not else ""
             place = "a new file in the place of the old one" if self.in_place else "a new file"
-            return f"{place}{reason}: {self.size} bytes, {self.read} of them copied"
+            undo = "; it cannot be undone" if self.in_place and not self.can_be_undone else ""
+            return f"{place}{reason}: {self.size} bytes, {self.read} of them copied{undo}"
         changes = self.record.changes()
         first, last = changes[0], changes[-1]
         size = sum(len(change.new) for change in changes)
@@ -192,15 +207,8 @@ def _moved(parts: Sequence[Part]) -> list[tuple[int, list[Part]]]:
 
 def _window(model: Model, start: int, parts: Sequence[Part]) -> Change:
     """What stands in a place, and what will."""
-    new = b"".join(part if isinstance(part, bytes) else _read(model, part) for part in parts)
-    return Change(start, _read(model, Span(start, len(new))), new)
-
-
-def _read(model: Model, span: Span) -> bytes:
-    data = model.source.read_at(*span)
-    if len(data) < span.size:
-        raise GGUFError("the file has changed since it was opened")
-    return data
+    new = joined(model, parts)
+    return Change(start, joined(model, [Span(start, len(new))]), new)
 
 
 def _demand_sound(model: Model, head: Head, infos_end: int, size: int) -> None:
@@ -212,148 +220,3 @@ def _demand_sound(model: Model, head: Head, infos_end: int, size: int) -> None:
     for finding in errors(Parsed(head.pairs, infos, known_sizes(infos), alignment, infos_end, data_offset, size)):
         if finding.code not in known:
             raise BuildError(finding.message, finding.path)
-
-
-def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | None = None) -> None:
-    """Make the new file.
-
-    Args:
-        plan: Not in place.
-        target: A path or a binary file object.
-        overwrite: Whether a file that is there may be replaced; never the one that is read.
-        show: Called with the bytes that are written and the whole, often.
-
-    Raises:
-        GGUFError: It is the file that is read, or that has changed since.
-        FileExistsError: A file is there that may not be replaced.
-        OSError: It cannot be written; a file that was there is left whole.
-    """
-    if isinstance(target, str | os.PathLike) and is_file_of(plan.model, target):
-        raise GGUFError("it is the file that is read, which can only be changed in place")
-    save_pieces(target, _pieces(plan.model, plan.parts), overwrite=overwrite, show=show)
-
-
-def chunks(plan: Plan) -> Iterator[bytes]:
-    """The new file in chunks.
-
-    Raises:
-        GGUFError: The old one has changed since.
-    """
-    for piece in _pieces(plan.model, plan.parts):
-        yield from map(bytes, piece.chunks())
-
-
-def apply(plan: Plan, show: Show | None = None) -> None:
-    """Change the file in place.
-
-    Args:
-        plan: In place.
-        show: Called with the bytes of a new file that are written and the whole, often.
-
-    Raises:
-        BusyError: Somebody else edits the file.
-        GGUFError: The file has changed since it was opened.
-        OSError: The file or its folder cannot be written to; the file is as it was.
-    """
-    source = plan.model.source
-    if not plan.in_place or not isinstance(source, FileSource):
-        raise GGUFError("the plan is one of a new file: save it")
-    path = os.path.realpath(source.name)
-    with journal.exclusive(path) as handle:
-        if os.path.exists(journal.journal_of(path)):
-            raise GGUFError("an edit of the file was interrupted: recover it first")
-        if source.has_changed() or not os.path.samestat(os.fstat(handle), os.fstat(source.file.fileno())):
-            raise GGUFError("the file has changed since it was opened")
-        if plan.changes_nothing:
-            return
-        if plan.record is not None:
-            journal.apply(path, handle, plan.record)
-            return
-        with journal.keeping(path, _record_of_rewrite(plan)):
-            save_pieces(path, _pieces(plan.model, plan.parts), show=show)
-
-
-def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
-    """Put a file back as it was before its last edit in place.
-
-    Args:
-        path: The file.
-        show: As of `apply`.
-
-    Raises:
-        GGUFError: There is nothing to undo, or the file was changed by others since.
-        OSError: It cannot be written; the file is as it was.
-    """
-    real = os.path.realpath(path)
-
-    def rewrite(record: Record) -> None:
-        source = FileSource(real)
-        try:
-            save_pieces(real, [_piece(source, part) for part in record.parts], show=show)
-        finally:
-            source.close()
-
-    journal.undo(real, rewrite)
-
-
-def recover(path: str | os.PathLike[str]) -> bool | None:
-    """Mend a file, an edit of which was interrupted: that is undone, unless all of it is on the disk.
-
-    Returns:
-        Whether the file is as edited; None where no edit was interrupted.
-
-    Raises:
-        BusyError: Somebody edits the file just now.
-        GGUFError: It was changed by others since.
-        OSError: It cannot be written.
-    """
-    real = os.path.realpath(path)
-    with journal.exclusive(real) as handle:
-        return journal.recover(real, handle)
-
-
-def is_file_of(model: Model, path: str | os.PathLike[str]) -> bool:
-    """Whether a path is the file that is open."""
-    source = model.source
-    if not isinstance(source, FileSource) or not os.path.exists(path):
-        return False
-    return os.path.samestat(os.stat(path), os.fstat(source.file.fileno()))
-
-
-def _pieces(model: Model, parts: Iterable[Part]) -> list[Piece]:
-    return [_piece(model.source, part) for part in parts]
-
-
-def _piece(source: Source, part: Part) -> Piece:
-    if isinstance(part, Span):
-        return Piece("what was there", part.size, Range(source, part.start))
-    array = array_of(part)
-    return Piece("what is new", len(part), Memory(array, array.dtype))
-
-
-def _record_of_rewrite(plan: Plan) -> Record | None:
-    """How to undo a rewrite; None where too much would have to be kept for that."""
-    model = plan.model
-    spans = list(_inverse(plan.parts, model.size))
-    if sum(span.size for span, is_kept in spans if not is_kept) > MOST_KEPT:
-        return None
-    parts = tuple(span if is_kept else _read(model, span) for span, is_kept in spans)
-    start = b"".join(part if isinstance(part, bytes) else _read(model, part) for part in plan.head_parts)
-    return Record(journal.identity(model.size, ()), journal.identity(plan.size, [(0, start)]), parts)
-
-
-def _inverse(parts: Sequence[Part], size: int) -> Iterator[tuple[Span, bool]]:
-    """An old file of this size as ranges of the new one (True), and of itself where the new one lacks them (False)."""
-    starts = accumulate(map(size_of, parts), initial=0)
-    spans = [(part, start) for start, part in zip(starts, parts, strict=False) if isinstance(part, Span)]
-    position = 0
-    for old, new in sorted(spans):
-        if old.start > position:
-            yield Span(position, old.start - position), False
-            position = old.start
-        skipped = position - old.start
-        if skipped < old.size:
-            yield Span(new + skipped, old.size - skipped), True
-            position += old.size - skipped
-    if position < size:
-        yield Span(position, size - position), False
