@@ -30,7 +30,7 @@ def _edits(words: Sequence[str]) -> "list[Set]":
 
 def _edit(word: str) -> "Set":
     from ..edit import Set, Text, type_named
-    from ..edit.lists import text_of
+    from ..edit.values import text_of
 
     found = ASSIGNMENT.fullmatch(word)
     if found is None or not found["key"]:

@@ -44,7 +44,7 @@ from typing import Any
 from ..errors import GGUFError
 from .edits import Align, DeleteTensor, Edit, OrderTensors, RenameKey, RenameTensor, Set, Unset
 from .types import type_named
-from .values import loads
+from .values import loads, text_of
 
 
 def edits_of(data: bytes, is_toml: bool, folder: str | os.PathLike[str] = ".") -> list[Edit]:
@@ -92,16 +92,6 @@ def _set(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> Edit:
     type = type_named(_text(table, "type")) if "type" in table else None
     value = text_of(os.path.join(folder, _text(table, "file"))) if "file" in table else table["value"]
     return Set(_text(table, "set"), value, type)
-
-
-def text_of(path: str) -> str:
-    """All that is in a file, byte by byte.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    with open(path, "rb") as file:
-        return file.read().decode("utf-8", "surrogateescape")
 
 
 def _text(table: Mapping[str, Any], field: str) -> str:

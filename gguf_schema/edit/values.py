@@ -153,3 +153,13 @@ def _exact_float(text: str) -> float:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def text_of(path: str) -> str:
+    """All that is in a file, byte by byte.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8", "surrogateescape")
