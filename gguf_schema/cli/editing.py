@@ -39,6 +39,8 @@ def run(args: argparse.Namespace, edits_of: Callable[[Sequence[str]], "Sequence[
     status = 0
     with model(args) as opened:
         plan = edit.plan(opened, edits, in_place=args.in_place, reserve=args.reserve)
+        if args.in_place:
+            _tell_of_links(args.file, plan)
         if args.dry_run:
             from ..edit.preview import preview
 
@@ -78,14 +80,18 @@ def mend(file: str) -> None:
     say(file, told[edit.recover(file)])
 
 
-def _apply(file: str, plan: "Plan") -> None:
-    from .. import edit
-    from ..progress import progress
-
+def _tell_of_links(file: str, plan: "Plan") -> None:
+    """Say what a change in place does to other names of a file."""
     if os.path.islink(file):
         say(file, f"it is a symbolic link; {os.path.realpath(file)} is what is changed")
     if plan.record is None and os.stat(file).st_nlink > 1:
         say(file, "it has other names (hard links): what they name stays as it was")
+
+
+def _apply(file: str, plan: "Plan") -> None:
+    from .. import edit
+    from ..progress import progress
+
     with progress(file) as show:
         edit.apply(plan, show)
 
