@@ -7,7 +7,6 @@ counts as JSON, and fails where a file is neither old nor new.
 import json
 import os
 import random
-import select
 import signal
 import sys
 import time
@@ -120,7 +119,18 @@ def restore(path, kept):
 
 
 def killed(path, action, last=0, torn=False, delay=None):
-    """Fork a process that does something, and kill it: the calls that it made, and whether it ended by itself."""
+    """Fork a process that does something, and kill it.
+
+    Args:
+        path: The file.
+        action: What is done.
+        last: The number of the call that it does not live to see.
+        torn: Let it do half of that, if it is a write.
+        delay: Or kill it so many seconds after its start.
+
+    Returns:
+        The calls that it made, and whether it ended by itself.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -130,11 +140,10 @@ def killed(path, action, last=0, torn=False, delay=None):
         action(path)
         os._exit(0)
     os.close(writing)
+    calls = os.read(reading, 1)
     if delay is not None:
-        select.select([reading], [], [])
         time.sleep(delay)
         os.kill(child, signal.SIGKILL)
-    calls = b""
     while more := os.read(reading, 4096):
         calls += more
     os.close(reading)
@@ -156,35 +165,56 @@ def look(path, old, new):
     return "old" if found == old else "new"
 
 
+class Scenario:
+    """Something that is done to a file again and again, and killed.
+
+    Args:
+        path: The file.
+        name: Which of `SCENARIOS`.
+        size: Bytes of its data.
+    """
+
+    def __init__(self, path: Path, name: str, size: int) -> None:
+        self.path, self.name = path, name
+        before, self.action = SCENARIOS[name]
+        restore(path, {})
+        model(path, size)
+        first = path.read_bytes()
+        before(path)
+        self.kept = files(path)
+        self.old = first if name == "recover" else path.read_bytes()
+        start = time.perf_counter()
+        self.calls, ended = killed(path, self.action)
+        self.seconds = time.perf_counter() - start
+        self.new = path.read_bytes()
+        assert ended
+        assert (self.new == first) == (name not in ("patch", "rewrite"))
+
+    def kill(self, last=0, torn=False, delay=None):
+        """Kill it once, and look at what is left; what is counted of that."""
+        restore(self.path, self.kept)
+        made, ended = killed(self.path, self.action, last, torn, delay)
+        found = look(self.path, self.old, self.new)
+        if ended:
+            return Counter()
+        has_begun = bool(set(made) & set("wfcs")) or torn
+        is_between = has_begun and made.count("r") < self.calls.count("r")
+        return Counter({"kills": 1, "random": delay is not None, "between": is_between, f"{self.name}: {found}": 1})
+
+
 def main(folder: str, moments: str) -> None:
-    """Kill at each call, then at random; print what happened."""
+    """Kill a small file's editors at each call, and a large one's at random; print what happened."""
     counts: Counter[str] = Counter()
     path = Path(folder) / "model.gguf"
     path.parent.mkdir()
-    for name, (before, action) in SCENARIOS.items():
-        for size in (1 << 16, 1 << 22):
-            restore(path, {})
-            model(path, size)
-            first = path.read_bytes()
-            before(path)
-            kept = files(path)
-            old = first if name == "recover" else path.read_bytes()
-            start = time.perf_counter()
-            calls, done = killed(path, action)
-            taken = time.perf_counter() - start
-            assert done
-            new = path.read_bytes()
-            assert (new == first) == (name != "patch" and name != "rewrite")
-            plans = [(last, torn, None) for last in range(1, len(calls)) for torn in (False, True)]
-            plans += [(0, False, random.random() * taken) for _ in range(int(moments) // len(SCENARIOS) // 2)]
-            for last, torn, delay in plans:
-                restore(path, kept)
-                made, ended = killed(path, action, last, torn, delay)
-                counts["kills"] += not ended
-                counts["random kills"] += not ended and delay is not None
-                has_begun = bool(set(made) & set("wfcs")) or torn
-                counts["between"] += not ended and has_begun and made.count("r") < calls.count("r")
-                counts[f"{name}: {look(path, old, new)}"] += not ended
+    for name in SCENARIOS:
+        small = Scenario(path, name, 1 << 16)
+        for last in range(1, len(small.calls)):
+            counts += small.kill(last) + small.kill(last, torn=True)
+        large = Scenario(path, name, 1 << 22)
+        wanted = counts["random"] + int(moments) // len(SCENARIOS)
+        while counts["random"] < wanted:
+            counts += large.kill(delay=random.random() * large.seconds)
     print(json.dumps(counts))
 
 
