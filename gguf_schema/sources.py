@@ -281,3 +281,26 @@ class Reader:
         data = self.window[start : start + size]
         self.position += len(data)
         return data
+
+
+class PatchedSource:
+    """A Source some of whose bytes are others."""
+
+    def __init__(self, source: Source, position: int, data: bytes) -> None:
+        self.source = source
+        self.name, self.size = source.name, source.size
+        self.position, self.data = position, data
+
+    def read_at(self, position: int, size: int) -> bytes:
+        read = self.source.read_at(position, size)
+        start, end = max(position, self.position), min(position + len(read), self.position + len(self.data))
+        if start >= end:
+            return read
+        new = self.data[start - self.position : end - self.position]
+        return read[: start - position] + new + read[end - position :]
+
+    def view(self, position: int, size: int) -> Any:
+        return self.read_at(position, size), 0
+
+    def close(self) -> None:
+        """It is the source's to close."""

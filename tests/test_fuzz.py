@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gguf_schema.cli import main
+from gguf_schema.cli import _parser, main
 from gguf_schema.fuzz import Limits, cases, reader
 from gguf_schema.fuzz.cases import BASES, EACH
 from gguf_schema.fuzz.running import KEPT, Stopped, arguments, outcome
@@ -163,8 +163,9 @@ def test_what_cannot_be_run(tmp_path, capsys):
     script.chmod(0o755)
     assert main(["fuzz", "--count", "2", "--", str(script)]) == 2
     assert "cannot be run" in capsys.readouterr().err
-    assert main(["fuzz", "--count", "2", "--", "no-such-command"]) == 2
-    assert "no command" in capsys.readouterr().err
+    for command in (["--", "no-such-command"], ["--against", "no-such-command x", "--", "true"]):
+        assert main(["fuzz", "--count", "2", *command]) == 2
+        assert "no command 'no-such-command'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -175,12 +176,19 @@ def test_what_cannot_be_run(tmp_path, capsys):
         ["--out", "x", "--time", "1"],
         ["--coverage"],
         ["--coverage", "--out", "x"],
+        ["--stream", "--", "true"],
+        ["--stream", "--time", "1"],
+        ["--export", "libfuzzer", "x", "--", "true"],
+        ["--export", "libfuzzer"],
+        ["--against", "", "--", "true"],
+        ["--against", "'", "--", "true"],
         ["--time", "1", "--count", "1", "--", "true"],
         ["--seed", "-1", "--", "true"],
         ["--time", "nan", "--", "true"],
     ],
 )
-def test_usage(wrong, capsys):
+def test_usage(wrong, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as caught:
         main(["fuzz", *wrong])
     assert caught.value.code == 2
@@ -220,3 +228,15 @@ def test_a_reader_of_standard_input():
         assert again.returncode == 1
     with reader(["false"], GENEROUS, by_stdin=True) as made:
         assert made.read(b"GGUF" * 100_000).kind == "reject"  # which reads nothing
+
+
+def test_limits_are_told_again_where_they_are_not_the_usual_ones():
+    usual = _parser(["fuzz"]).parse_args(["fuzz", "--", "true"])
+    assert Limits(usual.timeout, usual.memory) == Limits()
+    with reader(["true"], Limits(), False, []) as made:
+        assert made.options() == []
+    with reader(["true"], Limits(0.5, 12345678), True, ["a.B", "C"]) as made:
+        told = made.options()
+        assert told == ["--stdin", "--error", "a.B", "--error", "C", "--timeout", "0.5", "--memory", "12345678"]
+        again = _parser(["fuzz"]).parse_args(["fuzz", *told, "--", "true"])
+    assert (again.stdin, again.error, again.timeout, again.memory) == (True, ["a.B", "C"], 0.5, 12345678)

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import gguf_schema as gs
 from gguf_schema.cli import main
@@ -28,7 +29,7 @@ def test_examples_run_in_order(tmp_path, monkeypatch, capsys):
     assert "general.architecture llama [64]" in capsys.readouterr().out
     assert Path("copy.gguf").read_bytes() == Path("new.gguf").read_bytes()
     for test in "test_a_reader", "test_with_parts_of_your_own":
-        names[test]()
+        settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])(names[test])()
     with gs.open("changed.gguf") as model:
         assert model.metadata["llama.context_length"] == 4096
         assert model.metadata.type("llama.context_length") is gs.GGUFValueType.UINT32

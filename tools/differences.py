@@ -16,8 +16,8 @@ from gguf_schema.fuzz.running import Outcome
 from gguf_schema.keys import ALIGNMENT
 from gguf_schema.layout import align_up
 from gguf_schema.limits import MAX_SIZE, USUAL_DIMENSIONS
+from gguf_schema.sources import PatchedSource
 from gguf_schema.validate import PROFILES, REJECT, Fault, verdict
-from gguf_schema.validate.beyond import Patched
 from gguf_schema.validate.infos import BITS_64
 from gguf_schema.validate.subject import Subject
 
@@ -116,7 +116,7 @@ def _counting(subject: Subject) -> Iterator[Subject]:
         return
     place = subject.fields[failure.path].start
     for count in range(1, subject.size):
-        lower = Subject(Patched(subject.source, place, layout.count.build(count)))
+        lower = Subject(PatchedSource(subject.source, place, layout.count.build(count)))
         yield lower
         if lower.failure is not None:
             return

@@ -21,11 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from gguf_schema import fuzz
 from gguf_schema.fuzz import Case, Finding, Limits, Outcome, cases, smallest, wanted
 from gguf_schema.validate import PROFILES
 from tools.readers import READERS, Running, running
@@ -155,7 +154,7 @@ def hunt(name: str, seed: int, end: float, stop: Event) -> list[Hit]:
 
 
 def _small(watched: Watched, finding: Finding) -> bytes:
-    return smallest(cast(fuzz.Reader, watched), finding, OURS)
+    return smallest(watched, finding, OURS)
 
 
 def record(fault: Fault, hit: Hit | None) -> dict[str, Any]:

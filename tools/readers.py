@@ -35,11 +35,9 @@ class Reader(NamedTuple):
 
     Attributes:
         package: The Python package that it is in.
-        name: What it is called.
     """
 
     package: str
-    name: str
 
     @property
     def is_installed(self) -> bool:
@@ -47,10 +45,7 @@ class Reader(NamedTuple):
         return find_spec(self.package) is not None and hasattr(os, "memfd_create")
 
 
-READERS = {
-    name: Reader(package, name)
-    for name, package in (("llama.cpp", "ggml"), ("llama.cpp-data", "ggml"), ("gguf-py", "gguf"))
-}
+READERS = {"llama.cpp": Reader("ggml"), "llama.cpp-data": Reader("ggml"), "gguf-py": Reader("gguf")}
 """Name → reader."""
 
 

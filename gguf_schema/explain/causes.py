@@ -15,7 +15,7 @@ from ..file import Model
 from ..layout import align_up
 from ..limits import MAX_NESTING
 from ..schema import MAGIC, ORDER_NAMES, ORDERS, VERSIONS, GGUFStructs, structs
-from ..sources import MemorySource, Reader, Source
+from ..sources import MemorySource, PatchedSource, Reader, Source
 
 FAR = 1 << 18
 """Faults beyond this many bytes are not tried to be repaired: each try reads all that stands before."""
@@ -74,28 +74,6 @@ def likely_causes(failure: Failure) -> Iterator[str]:
             return
 
 
-class Patched:
-    """A Source with some bytes replaced."""
-
-    def __init__(self, source: Source, position: int, data: bytes) -> None:
-        self.source = source
-        self.name, self.size = source.name, source.size
-        self.position, self.data = position, data
-
-    def read_at(self, position: int, size: int) -> bytes:
-        piece = bytearray(self.source.read_at(position, size))
-        for index, byte in enumerate(self.data, self.position - position):
-            if 0 <= index < len(piece):
-                piece[index] = byte
-        return bytes(piece)
-
-    def view(self, position: int, size: int) -> Any:
-        return self.read_at(position, size), 0
-
-    def close(self) -> None:
-        """It is the source's to close."""
-
-
 class Rest:
     """A Source from a byte on."""
 
@@ -145,7 +123,7 @@ def other_layout(failure: Failure) -> Iterator[str]:
     layouts = [structs(order, version) for order in ORDERS for version in reversed(VERSIONS)]
     for layout in layouts:
         starts = _starts(layout, failure)
-        if layout is failure.layout or not any(quality(Patched(failure.source, 0, start)) for start in starts):
+        if layout is failure.layout or not any(quality(PatchedSource(failure.source, 0, start)) for start in starts):
             continue
         name = f"{ORDER_NAMES[layout.order]}-endian, version {layout.version}"
         if failure.layout is None:
@@ -195,7 +173,7 @@ def damaged_number(failure: Failure) -> Iterator[str]:
             string = failure.source.read_at(entry.end, value) if entry.path.endswith("len") else b""
             if not str(string, "utf-8", "replace").isprintable():
                 continue
-            found = quality(Patched(failure.source, entry.start, number.build(value)))
+            found = quality(PatchedSource(failure.source, entry.start, number.build(value)))
             if found > best[0]:
                 place = f"{entry.path} at byte {entry.start}"
                 best = found, f"{place} is wrong: with {value!s} instead of {entry.value} all can be read"

@@ -27,7 +27,7 @@ from ..validate.profiles import BY_CODE
 from .cases import Case, cases
 from .finding import DISAGREEMENT, VERDICTS, WRONG, Finding, Report, together
 from .minimise import minimised
-from .reader import Reader, reader
+from .reader import Reader, Reads, reader
 from .running import Limits, Outcome, Stopped
 
 OWN = ("default", "strict")
@@ -183,7 +183,7 @@ def smallest_of_each(
     return made
 
 
-def smallest(reader: Reader, finding: Finding, profile: Profile | None, against: Reader | None = None) -> bytes:
+def smallest(reader: Reads, finding: Finding, profile: Profile | None, against: Reads | None = None) -> bytes:
     """A small file that shows the same.
 
     A crash must be the same one. Of a wrong verdict, or two that differ, the right one must stay as it is, and so must
@@ -201,10 +201,15 @@ def smallest(reader: Reader, finding: Finding, profile: Profile | None, against:
         Stopped: Runs were ended.
     """
     case, outcome = finding.case, finding.outcome
-    readers = [_both(reader, against)[index] for index in finding.readers]
+    both = (reader, against)
+    readers = [one for index in finding.readers if (one := both[index]) is not None]
     faults = check(case.data)
     rule = {case.label.rule} & {fault.code for fault in faults}
-    judge = PROFILES["default"] if finding.kind == DISAGREEMENT else profile if finding.kind in WRONG else None
+    words = outcome.detail.split(", ")
+    if finding.kind == DISAGREEMENT:
+        judge = PROFILES["default"] if set(words) <= set(VERDICTS) else None
+    else:
+        judge = profile if finding.kind in WRONG else None
     right = WRONG.get(finding.kind) or _said(faults, PROFILES["default"])
 
     def holds(data: bytes) -> bool:
@@ -215,7 +220,7 @@ def smallest(reader: Reader, finding: Finding, profile: Profile | None, against:
         found = together([one.read(data) for one in readers])
         return (found.kind, found.detail) == (outcome.kind, outcome.detail)
 
-    is_slow = "hang" in (finding.kind, *outcome.detail.split(", "))
+    is_slow = "hang" in (finding.kind, *words)
     return minimised(case, holds, MOST_HANGS if is_slow else MOST_RUNS)
 
 

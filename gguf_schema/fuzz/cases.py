@@ -11,6 +11,9 @@ from ..mutate.base import Base, Edit, spliced
 EACH = 64
 """Files of each base: itself, then mutants of it."""
 
+DRAWN = 4
+"""One of so many is a drawn change; there are many more fixed ones than are taken."""
+
 BASES = 10**6
 """Bases of a seed; those of the next seed are others."""
 
@@ -63,5 +66,6 @@ def cases(seed: int, start: int = 0) -> Iterator[Case]:
 def _case(planned: Plan, base_seed: int, index: int, place: int) -> Case:
     if not place:
         return Case(index, planned.base, base_seed, None, (), UNCHANGED)
-    change, label = chosen(planned, base_seed, place - 1)
-    return Case(index, planned.base, base_seed, place - 1, change.edits, label)
+    number = place - 1 if place % DRAWN else len(planned.fixed) + place
+    change, label = chosen(planned, base_seed, number)
+    return Case(index, planned.base, base_seed, number, change.edits, label)

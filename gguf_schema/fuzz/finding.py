@@ -121,8 +121,9 @@ def shown(right: str | None, outcomes: Sequence[Outcome]) -> Iterator[tuple[str,
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome of several readers as one."""
+    """The outcome of several readers as one. It has a place if one of them has: then that is what it is about."""
     if len(outcomes) == 1:
         return outcomes[0]
+    words = [f"{outcome.kind} {outcome.detail}" if outcome.is_located else outcome.kind for outcome in outcomes]
     told = "\n".join(outcome.told for outcome in outcomes if outcome.told)
-    return Outcome(DISAGREEMENT, ", ".join(outcome.kind for outcome in outcomes), told=told)
+    return Outcome(DISAGREEMENT, ", ".join(words), any(outcome.is_located for outcome in outcomes), told)

@@ -8,8 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Protocol
 
 from .running import Limits, Outcome, Stopped, arguments, run
+
+
+class Reads(Protocol):
+    """Whatever can be tried on a file."""
+
+    def read(self, data: bytes) -> Outcome:
+        """What it does with a file."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class Reader:
             told += ["--error", error]
         for name, value in self.limits._asdict().items():
             if value != getattr(usual, name):
-                told += [f"--{name}", f"{value:g}"]
+                told += [f"--{name}", str(value)]
         return told
 
 

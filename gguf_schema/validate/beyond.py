@@ -6,7 +6,7 @@ as they have. So all that is found in the rest is found in its place.
 
 from ..enums import GGUFValueType as T
 from ..schema import GGUFStructs
-from ..sources import Source
+from ..sources import PatchedSource, Source
 from ..walk import dtype
 from .subject import Subject
 
@@ -16,32 +16,6 @@ MOST = 8
 
 STEPS = 1 << 20
 """Strings and arrays within arrays that are passed by one after the other."""
-
-
-class Patched:
-    """A source with some of its bytes written over."""
-
-    def __init__(self, source: Source, position: int, data: bytes) -> None:
-        self.source = source
-        self.name, self.size = source.name, source.size
-        self.position, self.data = position, data
-
-    def read_at(self, position: int, size: int) -> bytes:
-        """As of `Source`."""
-        read = self.source.read_at(position, size)
-        start, end = max(position, self.position), min(position + len(read), self.position + len(self.data))
-        if start >= end:
-            return read
-        new = self.data[start - self.position : end - self.position]
-        return read[: start - position] + new + read[end - position :]
-
-    def view(self, position: int, size: int) -> tuple[bytes, int]:
-        """As of `Source`."""
-        return self.read_at(position, size), 0
-
-    def close(self) -> None:
-        """As of `Source`."""
-        self.source.close()
 
 
 def patched(subject: Subject, code: str) -> Source | None:
@@ -56,7 +30,7 @@ def patched(subject: Subject, code: str) -> Source | None:
         return None
     if code == "element-type-unknown-empty":
         start = subject.fields[error.path].start
-        return Patched(subject.source, start, layout.value_type.build(T.UINT8))
+        return PatchedSource(subject.source, start, layout.value_type.build(T.UINT8))
     if code != "nesting-depth":
         return None
     end = array_end(subject.source, layout, error.offset)
@@ -64,7 +38,7 @@ def patched(subject: Subject, code: str) -> Source | None:
         return None
     head = layout.value_type.sizeof() + layout.length.sizeof()
     new = layout.value_type.build(T.UINT8) + layout.length.build(end - error.offset - head)
-    return Patched(subject.source, error.offset, new)
+    return PatchedSource(subject.source, error.offset, new)
 
 
 def array_end(source: Source, layout: GGUFStructs, position: int) -> int | None:
