@@ -311,6 +311,19 @@ def test_a_new_file_keeps_the_reserve():
         assert len(model.metadata[KEY]) == 300
 
 
+@pytest.mark.parametrize("reserve", [1, 300, 4096, 5000])
+def test_the_data_of_a_large_file_stays_at_its_place_in_a_block(path, reserve):
+    """So that some file systems share its blocks; the reserve is no smaller for it."""
+    with open(path, "ab") as file:
+        file.write(bytes(1 << 20))
+    change(path, edit.Set("general.name", "a name of another length"), reserve=reserve)
+    with gs.open(path) as model:
+        assert model.data_offset % 4096 == gs.open(demo_model()).data_offset % 4096
+        assert reserve <= len(model.metadata[KEY]) < reserve + 4096
+    change(path, edit.Set("general.name", "gguf_schema demo"), reserve=0)
+    assert path.read_bytes()[: len(demo_model())] == demo_model()
+
+
 def test_only_what_stands_behind_an_edit_moves(path):
     change(path, reserve=3000)
     with gs.open(path) as model:

@@ -129,7 +129,7 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
         "--reserve",
         type=whole,
         metavar="BYTES",
-        help="leave so much room that later edits in place need not move the data; 0 for none",
+        help="leave so much room, or a little more, that later edits in place need not move the data; 0 for none",
     )
     added.add_argument("--dry-run", action="store_true", help="only print what would change, and how it would be done")
     return added

@@ -11,6 +11,7 @@ from ..journal import Change, Part, Record, Span, size_of
 from ..layout import align_up, alignment_of, known_sizes
 from ..policy import Parsed, errors
 from ..sources import FileSource
+from ..targets import BLOCK
 from .edits import Edit, Head, edited, head_of
 from .parts import (
     Unchanged,
@@ -27,6 +28,9 @@ from .reserve import is_reserve, room, with_room, without_room
 
 MOST_IN_PLACE = 1 << 26
 """Bytes that are changed in place at most: they are held in memory."""
+
+LARGE = 1 << 20
+"""Bytes of a file that a block more makes no larger."""
 
 MOST_KEPT = 1 << 26
 """Bytes of an old file that are kept to undo a rewrite: what the new one does not have."""
@@ -120,7 +124,7 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
         edits: They are done one after the other.
         in_place: Change the file itself, which must be a path: by a patch if that is possible and cheaper, or by a new
             file in its place. Of a reserve as much is used, or added, as keeps the data where it is.
-        reserve: Bytes that the file shall have in reserve for later patches; 0 for none. Without it they stay.
+        reserve: Bytes that the file shall at least have in reserve for later patches; 0 for none. Without it they stay.
 
     Raises:
         GGUFError: An edit cannot be done, or `open` would refuse the new file for a reason for which it does not
@@ -133,6 +137,8 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
     is_anew = is_laid_out_anew(model, head)
     if is_anew:
         head = with_offsets(model, head)
+    elif reserve:
+        head = _with_room_to_share(unchanged, head, reserve)
     elif in_place and reserve is None:
         head = _with_fitting_room(unchanged, head)
     start = merged(head_parts(unchanged, head))
@@ -148,6 +154,19 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
         return replace(whole, why_not=why_not)
     windows = [_window(model, *moved) for moved in _moved(whole.parts)]
     return replace(whole, record=journal.in_place(model.size, windows))
+
+
+def _with_room_to_share(unchanged: Unchanged, head: Head, least: int) -> Head:
+    """The head of a large file with a little more in reserve: as much as keeps the data at the same place in a block.
+
+    Files can share blocks on some file systems, so that a new one takes no time and no room; but whole ones only.
+    """
+    model = unchanged.model
+    if not model.head["tensor_infos"] or model.size < LARGE:
+        return head
+    end = sum(map(size_of, head_parts(unchanged, head)))
+    missing = (model.data_offset - align_up(end, model.alignment)) % BLOCK
+    return head._replace(pairs=with_room(head.pairs, least + missing))
 
 
 def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
