@@ -12,7 +12,7 @@ The map of the house, from the ground up; a module imports only from lower floor
 
     errors enums limits signatures terminal version   pure data
     walk/ sources progress divergences reader_limits   construct's class zoo; bytes in; other readers
-    constructs/ targets/                            our construct subclasses, which know no GGUF; bytes out
+    constructs/ targets/ journal/                   our construct subclasses, which know no GGUF; bytes out
     blocks keys/                                    tensor types, one Struct a block; the standard metadata keys
     layout                                          alignment, sizes, offsets
     schema                                          THE FORMAT
@@ -20,7 +20,7 @@ The map of the house, from the ground up; a module imports only from lower floor
     file                                            open, and the views of an open file
     write/ tensor_data hyperparameters quant_mix tensor_names dump/ annotate export/ generate/   one purpose each
     summary demo page/ validate/ mutate/ strategies diff/ hashing/ extract shards/ convert   compositions of those
-    tables/ explain/ suite/ fuzz/                   compositions of these
+    tables/ explain/ suite/ fuzz/ edit/             compositions of these
     cli/                                            the command
 """
 

@@ -11,7 +11,7 @@ PACKAGE = Path(gguf_schema.__file__).parent
 FLOORS = [
     {"errors", "enums", "limits", "signatures", "terminal", "version"},
     {"walk", "sources", "progress", "divergences", "reader_limits"},
-    {"constructs", "targets"},
+    {"constructs", "targets", "journal"},
     {"blocks", "keys"},
     {"layout"},
     {"schema"},
@@ -19,7 +19,7 @@ FLOORS = [
     {"file"},
     {"write", "tensor_data", "hyperparameters", "quant_mix", "tensor_names", "dump", "annotate", "export", "generate"},
     {"summary", "demo", "page", "validate", "mutate", "strategies", "diff", "hashing", "extract", "shards", "convert"},
-    {"tables", "explain", "suite", "fuzz"},
+    {"tables", "explain", "suite", "fuzz", "edit"},
     {"cli"},
     {"__main__", "__init__"},
 ]

@@ -7,6 +7,7 @@ needs itself.
 
 arguments   how arguments are declared
 streams     models and texts in, answers and complaints out
+editing     what `set`, `unset` and `edit` have in common
 writing     what commands that write a new file, or several, have in common
 
 Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read; 130 interrupted; 141 nobody reads.
@@ -24,6 +25,7 @@ from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
 
 COMMANDS = (
     *("info", "dump", "map", "explain", "check", "tables", "suite", "fuzz", "diff", "hash", "extract"),
+    *("get", "set", "unset", "edit"),
     *("convert", "split", "merge"),
 )
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from .. import shards
 from ..errors import GGUFError, ShardError
 from ..file import Model, open
+from ..journal import trouble
 from ..terminal import printable
 
 UNREADABLE = 2
@@ -63,8 +64,10 @@ def opened(file: str | None, no_check: bool) -> Model:
 
 
 def named(file: str) -> str | BinaryIO:
-    """The path, or of "-" standard input."""
+    """The path, or of "-" standard input. If an edit of the file is under way or was interrupted, stderr says so."""
     if file != "-":
+        if told := trouble(file):
+            say(file, told)
         return file
     if sys.stdin is None:
         raise OSError("standard input is closed")

@@ -28,6 +28,7 @@ __all__ = [
     "Range",
     "Swapped",
     "Chunks",
+    "BLOCK",
     "CHUNK",
     "array_of",
     "is_bytes_like",

@@ -1,0 +1,55 @@
+"""`gguf-schema edit`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .arguments import Commands, UsageError
+from .editing import add_command, mend, run
+from .streams import say
+
+if TYPE_CHECKING:
+    from ..edit import Edit
+
+
+def edit(args: argparse.Namespace) -> tuple[str | None, int]:
+    """Do a list of edits, in a new file or in place; undo the last edit in place; mend a file after a crash."""
+    if args.undo or args.recover:
+        if args.words or args.in_place or args.dry_run or args.reserve is not None:
+            raise UsageError("--undo and --recover go with a FILE alone")
+        mend(args.file) if args.recover else _undo(args.file)
+        return None, 0
+    return run(args, _edits)
+
+
+def _undo(file: str) -> None:
+    from ..edit import undo
+    from ..progress import progress
+
+    with progress(file) as show:
+        undo(file, show)
+    say(file, "the file is as it was before its last edit")
+
+
+def _edits(words: Sequence[str]) -> "list[Edit]":
+    from ..edit.lists import edits_of
+
+    if not words:
+        return []
+    if len(words) > 1:
+        raise UsageError(f"expected one list of edits, found {' '.join(words)}")
+    (name,) = words
+    if name == "-":
+        return edits_of(sys.stdin.buffer.read(), is_toml=False)
+    with open(name, "rb") as file:
+        return edits_of(file.read(), name.lower().endswith(".toml"), os.path.dirname(name))
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    added = add_command(commands, edit, "EDITS", "EDITS: a list of edits, .toml or else JSON; '-' is standard input")
+    mending = added.add_mutually_exclusive_group()
+    mending.add_argument("--undo", action="store_true", help="put the file as it was before its last edit in place")
+    mending.add_argument("--recover", action="store_true", help="mend the file, an edit of which was interrupted")

@@ -1,0 +1,135 @@
+"""What `set`, `unset` and `edit` have in common: IN and OUT, or a file that is changed in place."""
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import GGUFError
+from .arguments import Commands, Parser, UsageError, model_command, whole
+from .streams import demand_free, model, reason, say, tell
+
+if TYPE_CHECKING:
+    from ..edit import Edit, Plan
+
+OUT_HELP = "the new file, which must not be there yet; '-' is standard output; left out with --in-place"
+IN_PLACE_HELP = "change the file itself, whole or not at all; `edit --undo` undoes it"
+
+
+def run(args: argparse.Namespace, edits_of: Callable[[Sequence[str]], "Sequence[Edit]"]) -> tuple[str | None, int]:
+    """Do edits, or say what they would do.
+
+    Args:
+        args: Those of `add_command`.
+        edits_of: Called with the arguments behind OUT.
+    """
+    from .. import edit
+
+    if args.in_place and args.file == "-":
+        raise UsageError("standard input cannot be changed in place")
+    if not args.in_place and not args.words:
+        raise UsageError("say OUT, the name of the new file, or --in-place")
+    out, words = (None, args.words) if args.in_place else (args.words[0], args.words[1:])
+    edits = edits_of(words)
+    if not edits and args.reserve is None:
+        raise UsageError("say what is to be edited")
+    if out not in (None, "-"):
+        demand_free(out, args.force, args.file)
+    _demand_whole(args)
+    status = 0
+    with model(args) as opened:
+        plan = edit.plan(opened, edits, in_place=args.in_place, reserve=args.reserve)
+        if args.in_place:
+            _tell_of_links(args.file, plan)
+        if args.dry_run:
+            from ..edit.preview import preview
+
+            return preview(plan, args.file), 0
+        if out is None:
+            _apply(args.file, plan)
+        elif out == "-":
+            status = tell(edit.chunks(plan))
+        else:
+            _save(args, plan, out)
+    if status == 0:
+        say(args.file if out in (None, "-") else out, str(plan))
+    return None, status
+
+
+def _demand_whole(args: argparse.Namespace) -> None:
+    """Mend a file that is to be changed in place, if an edit of it was interrupted; refuse to read it otherwise."""
+    from .. import journal
+
+    trouble = None if args.file == "-" else journal.trouble(args.file)
+    if trouble is None:
+        return
+    if args.dry_run or not args.in_place:
+        raise GGUFError(trouble)
+    mend(args.file)
+
+
+def mend(file: str) -> None:
+    """Mend a file, an edit of which was interrupted; say what was done."""
+    from .. import edit
+
+    told = {
+        None: "no edit of it was interrupted",
+        True: "an edit had been interrupted when it was all but done: the file is as edited",
+        False: "an edit had been interrupted: the file is as it was before",
+    }
+    say(file, told[edit.recover(file)])
+
+
+def _tell_of_links(file: str, plan: "Plan") -> None:
+    """Say what a change in place does to other names of a file."""
+    if os.path.islink(file):
+        say(file, f"it is a symbolic link; {os.path.realpath(file)} is what is changed")
+    if plan.record is None and os.stat(file).st_nlink > 1:
+        say(file, "it has other names (hard links): what they name stays as it was")
+
+
+def _apply(file: str, plan: "Plan") -> None:
+    from .. import edit
+    from ..progress import progress
+
+    with progress(file) as show:
+        edit.apply(plan, show)
+
+
+def _save(args: argparse.Namespace, plan: "Plan", out: str) -> None:
+    from .. import edit
+    from ..progress import progress
+
+    try:
+        with progress(out) as show:
+            edit.save(plan, out, overwrite=args.force, show=show)
+    except OSError as error:
+        raise GGUFError(f"cannot write {out}: {reason(error)}") from None
+
+
+def add_command(commands: Commands, function: Callable[..., object], metavar: str, words_help: str) -> Parser:
+    """Add a subcommand that edits.
+
+    Args:
+        commands: What it is added to.
+        function: What does it.
+        metavar: What stands behind OUT.
+        words_help: What that is.
+    """
+    added = model_command(commands, function, "the file; '-' is standard input")
+    added.add_argument("words", metavar=f"[OUT] {metavar}", nargs="*", help=f"OUT: {OUT_HELP}. {words_help}")
+    added.add_argument(
+        "-i",
+        "--in-place",
+        action="store_true",
+        help="change the file itself: whole or not at all, and `edit --undo` undoes it",
+    )
+    added.add_argument("--force", action="store_true", help="replace OUT if it is there")
+    added.add_argument(
+        "--reserve",
+        type=whole,
+        metavar="BYTES",
+        help="leave so much room, or a little more, that later edits in place need not move the data; 0 for none",
+    )
+    added.add_argument("--dry-run", action="store_true", help="only print what would change, and how it would be done")
+    return added

@@ -1,0 +1,41 @@
+"""`gguf-schema get`."""
+
+import argparse
+import json
+
+from .arguments import Commands, model_command
+from .streams import model, say
+
+
+def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
+    """Print the value of a key: exactly, and so that `set` takes it. Exit status 1 if there is no such key."""
+    from ..edit.types import type_text
+    from ..edit.values import to_json
+    from ..enums import GGUFValueType
+    from ..terminal import printable
+
+    with model(args) as opened:
+        pair = next((pair for pair in opened.metadata.pairs if pair.key == args.key), None)
+        if pair is None:
+            say(args.file, f"there is no key {args.key!r}")
+            return None, 1
+        if args.type:
+            return type_text(pair.type)
+        value = to_json(pair.type, pair.value)
+        if args.json:
+            return json.dumps({"key": pair.key, "type": type_text(pair.type), "value": value}, allow_nan=False)
+        if not isinstance(value, str) or pair.type is not GGUFValueType.STRING:
+            return json.dumps(value, allow_nan=False)
+        if args.raw:
+            return [value.encode("utf-8", "surrogateescape")]
+        return "\n".join(map(printable, value.split("\n")))
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    added = model_command(commands, get)
+    added.add_argument("key", metavar="KEY", help="the key")
+    form = added.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as one JSON document: key, type and value")
+    form.add_argument("--raw", action="store_true", help="the bytes of a string as they are, without a newline")
+    form.add_argument("--type", action="store_true", help="the type instead, as `set` takes it")

@@ -1,0 +1,140 @@
+"""Doing what was planned, and undoing it."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+from .. import journal
+from ..errors import GGUFError
+from ..file import Model
+from ..journal import Part, Record, Span
+from ..sources import FileSource, Source
+from ..targets import Memory, Piece, Range, Show, Target, array_of, save_pieces
+from .parts import inverse, joined
+from .planning import Plan
+
+
+def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | None = None) -> None:
+    """Make the new file.
+
+    Args:
+        plan: Not in place.
+        target: A path or a binary file object.
+        overwrite: Whether a file that is there may be replaced; never the one that is read.
+        show: Called with the bytes that are written and the whole, often.
+
+    Raises:
+        GGUFError: It is the file that is read, or that has changed since.
+        FileExistsError: A file is there that may not be replaced.
+        OSError: It cannot be written; a file that was there is left whole.
+    """
+    if isinstance(target, str | os.PathLike) and _is_file_of(plan.model, target):
+        raise GGUFError("it is the file that is read, which can only be changed in place")
+    save_pieces(target, _pieces(plan.model, plan.parts), overwrite=overwrite, show=show)
+
+
+def chunks(plan: Plan) -> Iterator[bytes]:
+    """The new file in chunks.
+
+    Raises:
+        GGUFError: The old one has changed since.
+    """
+    for piece in _pieces(plan.model, plan.parts):
+        yield from map(bytes, piece.chunks())
+
+
+def apply(plan: Plan, show: Show | None = None) -> None:
+    """Change the file in place.
+
+    Args:
+        plan: In place.
+        show: Called with the bytes of a new file that are written and the whole, often.
+
+    Raises:
+        BusyError: Somebody else edits the file.
+        GGUFError: The file has changed since it was opened.
+        OSError: The file or its folder cannot be written to; the file is as it was.
+    """
+    source = plan.model.source
+    if not plan.in_place or not isinstance(source, FileSource):
+        raise GGUFError("the plan is one of a new file: save it")
+    path = os.path.realpath(source.name)
+    with journal.exclusive(path) as handle:
+        if os.path.exists(journal.journal_of(path)):
+            raise GGUFError("an edit of the file was interrupted: recover it first")
+        if source.has_changed() or not os.path.samestat(os.fstat(handle), os.fstat(source.file.fileno())):
+            raise GGUFError("the file has changed since it was opened")
+        if plan.changes_nothing:
+            return
+        if plan.record is not None:
+            journal.apply(path, handle, plan.record)
+            return
+        with journal.keeping(path, _record_of_rewrite(plan)):
+            save_pieces(path, _pieces(plan.model, plan.parts), show=show)
+
+
+def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
+    """Put a file back as it was before its last edit in place.
+
+    Args:
+        path: The file.
+        show: As of `apply`.
+
+    Raises:
+        GGUFError: There is nothing to undo, or the file was changed by others since.
+        OSError: It cannot be written; the file is as it was.
+    """
+    real = os.path.realpath(path)
+
+    def rewrite(record: Record) -> None:
+        source = FileSource(real)
+        try:
+            save_pieces(real, [_piece(source, part) for part in record.parts], show=show)
+        finally:
+            source.close()
+
+    journal.undo(real, rewrite)
+
+
+def recover(path: str | os.PathLike[str]) -> bool | None:
+    """Mend a file, an edit of which was interrupted: that is undone, unless all of it is on the disk.
+
+    Returns:
+        Whether the file is as edited; None where no edit was interrupted.
+
+    Raises:
+        BusyError: Somebody edits the file just now.
+        GGUFError: It was changed by others since.
+        OSError: It cannot be written.
+    """
+    real = os.path.realpath(path)
+    with journal.exclusive(real) as handle:
+        return journal.recover(real, handle)
+
+
+def _is_file_of(model: Model, path: str | os.PathLike[str]) -> bool:
+    """Whether a path is the file that is open."""
+    source = model.source
+    if not isinstance(source, FileSource) or not os.path.exists(path):
+        return False
+    return os.path.samestat(os.stat(path), os.fstat(source.file.fileno()))
+
+
+def _pieces(model: Model, parts: Iterable[Part]) -> list[Piece]:
+    return [_piece(model.source, part) for part in parts]
+
+
+def _piece(source: Source, part: Part) -> Piece:
+    if isinstance(part, Span):
+        return Piece("what was there", part.size, Range(source, part.start))
+    array = array_of(part)
+    return Piece("what is new", len(part), Memory(array, array.dtype))
+
+
+def _record_of_rewrite(plan: Plan) -> Record | None:
+    """How to undo a rewrite, if that is possible."""
+    if not plan.can_be_undone:
+        return None
+    model = plan.model
+    parts = tuple(span if is_kept else joined(model, [span]) for span, is_kept in inverse(plan.parts, model.size))
+    after = journal.identity(plan.size, [(0, joined(model, plan.head_parts))])
+    return Record(journal.identity(model.size, ()), after, parts)

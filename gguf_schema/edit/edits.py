@@ -1,0 +1,206 @@
+"""Edits as data, and what they make of a head in the wire form. Whatever they do not name stays as it is."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..enums import GGUFValueType as T
+from ..enums import ValueType
+from ..errors import BuildError, GGUFError
+from ..keys import ALIGNMENT, find
+from ..schema import structs
+from ..values import MetadataKV, plain_pairs, to_wire
+from .reserve import is_reserve
+from .types import type_text
+from .values import from_json
+
+Fields = Mapping[str, Any]
+
+
+class Set(NamedTuple):
+    """Give a key a value; a new key comes behind the others.
+
+    Attributes:
+        key: The key.
+        value: From Python, JSON or TOML, or a `values.Text`.
+        type: The type. Without one that of the key stays; a new key needs one.
+    """
+
+    key: str
+    value: Any
+    type: ValueType | None = None
+
+
+class Unset(NamedTuple):
+    """Remove a key."""
+
+    key: str
+
+
+class RenameKey(NamedTuple):
+    """Give a pair another key."""
+
+    key: str
+    to: str
+
+
+class RenameTensor(NamedTuple):
+    """Give a tensor another name."""
+
+    name: str
+    to: str
+
+
+class DeleteTensor(NamedTuple):
+    """Remove a tensor and its data."""
+
+    name: str
+
+
+class OrderTensors(NamedTuple):
+    """Put tensors first, in this order; the others follow as they were."""
+
+    names: Sequence[str]
+
+
+class Align(NamedTuple):
+    """Let every tensor start at a multiple of so many bytes."""
+
+    alignment: int
+
+
+Edit = Set | Unset | RenameKey | RenameTensor | DeleteTensor | OrderTensors | Align
+
+
+class Kept(NamedTuple):
+    """A tensor info, and its index in the file."""
+
+    place: int
+    info: Fields
+
+
+class Head(NamedTuple):
+    """What is edited.
+
+    Attributes:
+        pairs: The metadata pairs, in the wire form.
+        tensors: The tensor infos.
+    """
+
+    pairs: list[Fields]
+    tensors: list[Kept]
+
+
+def head_of(parsed: Fields) -> Head:
+    """The head of a file as it was parsed."""
+    return Head(list(parsed["metadata_kv"]), [Kept(*item) for item in enumerate(parsed["tensor_infos"])])
+
+
+def edited(head: Head, edits: Iterable[Edit]) -> Head:
+    """The head after some edits, one after the other; the one that is given stays as it is.
+
+    Raises:
+        GGUFError: An edit cannot be done; the path is `edits[index]`.
+    """
+    for index, edit in enumerate(edits):
+        try:
+            head = DO[type(edit)](head, edit)
+        except GGUFError as error:
+            raise error.inside(f"edits[{index}]", None) from None
+    return head
+
+
+def _set(head: Head, edit: Set) -> Head:
+    index = _only(head, edit.key)
+    old = None if index is None else head.pairs[index]
+    kind = edit.type
+    if kind is None and old is None:
+        raise BuildError(f"there is no key {edit.key!r}: {_hint(head, edit.key)}")
+    if kind is None:
+        kind = plain_pairs([old])[0].type  # type: ignore[list-item]
+    try:
+        pair = to_wire(MetadataKV(edit.key, *from_json(kind, edit.value)))
+        structs().metadata_kv.build(pair)  # to be told here of what does not fit
+    except GGUFError as error:
+        raise BuildError(f"{edit.key}: {error.problem}") from None
+    if index is not None:
+        return head._replace(pairs=[*head.pairs[:index], pair, *head.pairs[index + 1 :]])
+    behind = len(head.pairs) - bool(head.pairs and is_reserve(head.pairs[-1]))
+    return head._replace(pairs=[*head.pairs[:behind], pair, *head.pairs[behind:]])
+
+
+def _hint(head: Head, key: str) -> str:
+    """How a new key is given."""
+    architecture = next((str(pair["value"]) for pair in head.pairs if pair["key"] == "general.architecture"), "")
+    standard = find(key, architecture)
+    usual = type_text(standard.type) if standard else "TYPE"
+    return f"a new one needs a type, as in {key}:{usual}=VALUE"
+
+
+def _unset(head: Head, edit: Unset) -> Head:
+    left = [pair for pair in head.pairs if pair["key"] != edit.key]
+    if len(left) == len(head.pairs):
+        raise BuildError(f"there is no key {edit.key!r}")
+    return head._replace(pairs=left)
+
+
+def _rename_key(head: Head, edit: RenameKey) -> Head:
+    index = _only(head, edit.key)
+    if index is None:
+        raise BuildError(f"there is no key {edit.key!r}")
+    pair = {**head.pairs[index], "key": edit.to}
+    return head._replace(pairs=[*head.pairs[:index], pair, *head.pairs[index + 1 :]])
+
+
+def _only(head: Head, key: str) -> int | None:
+    """The index of the pair with this key; None where there is none."""
+    if not isinstance(key, str):
+        raise BuildError(f"{key!r} is no key")
+    found = [index for index, pair in enumerate(head.pairs) if pair["key"] == key]
+    if len(found) > 1:
+        raise BuildError(f"the key {key!r} stands {len(found)} times: which one is meant cannot be told")
+    return found[0] if found else None
+
+
+def _rename_tensor(head: Head, edit: RenameTensor) -> Head:
+    index = _only_tensor(head, edit.name)
+    kept = head.tensors[index]
+    renamed = kept._replace(info={**kept.info, "name": edit.to})
+    return head._replace(tensors=[*head.tensors[:index], renamed, *head.tensors[index + 1 :]])
+
+
+def _delete_tensor(head: Head, edit: DeleteTensor) -> Head:
+    index = _only_tensor(head, edit.name)
+    return head._replace(tensors=[*head.tensors[:index], *head.tensors[index + 1 :]])
+
+
+def _order_tensors(head: Head, edit: OrderTensors) -> Head:
+    first = [_only_tensor(head, name) for name in edit.names]
+    if len(set(first)) < len(first):
+        raise BuildError("a tensor is named twice")
+    named = set(first)
+    order = [*first, *(index for index in range(len(head.tensors)) if index not in named)]
+    return head._replace(tensors=[head.tensors[index] for index in order])
+
+
+def _only_tensor(head: Head, name: str) -> int:
+    found = [index for index, kept in enumerate(head.tensors) if kept.info["name"] == name]
+    if len(found) != 1:
+        times = f"stands {len(found)} times: which one is meant cannot be told" if found else "is not there"
+        raise BuildError(f"the tensor {name!r} {times}")
+    return found[0]
+
+
+def _align(head: Head, edit: Align) -> Head:
+    return _set(head, Set(ALIGNMENT.template, edit.alignment, T.UINT32))
+
+
+DO: dict[type, Callable[[Head, Any], Head]] = {
+    Set: _set,
+    Unset: _unset,
+    RenameKey: _rename_key,
+    RenameTensor: _rename_tensor,
+    DeleteTensor: _delete_tensor,
+    OrderTensors: _order_tensors,
+    Align: _align,
+}
+"""Kind of edit → the function that does it."""

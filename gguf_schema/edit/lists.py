@@ -1,0 +1,120 @@
+"""Lists of edits in JSON and TOML: tables, each with the name of what is done and what it is done to.
+
+    [[edit]]
+    set = "general.name"
+    value = "New name"
+
+    [[edit]]
+    set = "my.list"
+    type = "[INT32]"
+    value = [1, 2, 3]
+
+    [[edit]]
+    set = "tokenizer.chat_template"
+    file = "template.jinja"  # the value is the text of a file
+
+    [[edit]]
+    unset = "general.url"
+
+    [[edit]]
+    rename = "tokenizer.ggml.seperator_token_id"
+    to = "tokenizer.ggml.separator_token_id"
+
+    [[edit]]
+    rename_tensor = "output_norm"
+    to = "output_norm.weight"
+
+    [[edit]]
+    delete_tensor = "rope_freqs.weight"
+
+    [[edit]]
+    order_tensors = ["token_embd.weight"]  # first; the others follow as they were
+
+    [[edit]]
+    align = 64
+
+In JSON the same tables in a list, or in an object as its `edit`.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import GGUFError
+from .edits import Align, DeleteTensor, Edit, OrderTensors, RenameKey, RenameTensor, Set, Unset
+from .types import type_named
+from .values import loads, text_of
+
+
+def edits_of(data: bytes, is_toml: bool, folder: str | os.PathLike[str] = ".") -> list[Edit]:
+    """The edits of a list.
+
+    Args:
+        data: The list.
+        is_toml: Whether it is TOML; else it is JSON.
+        folder: What the names of files are relative to.
+
+    Raises:
+        GGUFError: It is no such list.
+        OSError: A file that it names cannot be read.
+    """
+    try:
+        given = tomllib.loads(data.decode()) if is_toml else loads(data)
+    except (RecursionError, ValueError) as error:
+        raise GGUFError(f"no list of edits: {getattr(error, 'problem', error)}") from None
+    tables = given.get("edit") if isinstance(given, dict) and set(given) == {"edit"} else given
+    if not isinstance(tables, list):
+        raise GGUFError("no list of edits: expected tables named `edit`, or in JSON a list")
+    edits = []
+    for index, table in enumerate(tables):
+        try:
+            edits.append(_edit(table, folder))
+        except GGUFError as error:
+            raise error.inside(f"edits[{index}]", None) from None
+    return edits
+
+
+def _edit(table: Any, folder: str | os.PathLike[str]) -> Edit:
+    verbs = [verb for verb in VERBS if isinstance(table, dict) and verb in table]
+    if len(verbs) != 1:
+        raise GGUFError(f"expected a table with one of {', '.join(VERBS)}, found {table!r:.100}")
+    make, others = VERBS[verbs[0]]
+    unknown = set(table) - {verbs[0]} - others
+    if unknown:
+        raise GGUFError(f"{verbs[0]} does not go with {', '.join(map(repr, sorted(unknown)))}")
+    return make(table, folder)
+
+
+def _set(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> Edit:
+    if ("value" in table) == ("file" in table):
+        raise GGUFError("set goes with a value, or with a file that has it")
+    type = type_named(_text(table, "type")) if "type" in table else None
+    value = text_of(os.path.join(folder, _text(table, "file"))) if "file" in table else table["value"]
+    return Set(_text(table, "set"), value, type)
+
+
+def _text(table: Mapping[str, Any], field: str) -> str:
+    value = table.get(field)
+    if not isinstance(value, str):
+        raise GGUFError(f"expected a string, found {value!r:.100}" if field in table else "is missing", field)
+    return value
+
+
+def _order(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> Edit:
+    names = table["order_tensors"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise GGUFError("expected a list of names", "order_tensors")
+    return OrderTensors(names)
+
+
+VERBS: dict[str, tuple[Callable[[Mapping[str, Any], str | os.PathLike[str]], Edit], set[str]]] = {
+    "set": (_set, {"value", "file", "type"}),
+    "unset": (lambda table, folder: Unset(_text(table, "unset")), set()),
+    "rename": (lambda table, folder: RenameKey(_text(table, "rename"), _text(table, "to")), {"to"}),
+    "rename_tensor": (lambda table, folder: RenameTensor(_text(table, "rename_tensor"), _text(table, "to")), {"to"}),
+    "delete_tensor": (lambda table, folder: DeleteTensor(_text(table, "delete_tensor")), set()),
+    "order_tensors": (_order, set()),
+    "align": (lambda table, folder: Align(table["align"]), set()),
+}
+"""Name of what is done → the function that makes the edit, and what else its table may hold."""

@@ -1,0 +1,241 @@
+"""What edits would do to a file, and the cheapest safe way to do it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from .. import journal
+from ..errors import BuildError, GGUFError
+from ..file import Model
+from ..journal import Change, Part, Record, Span, size_of
+from ..layout import align_up, alignment_of, known_sizes
+from ..policy import Parsed, errors
+from ..sources import FileSource
+from ..targets import BLOCK
+from .edits import Edit, Head, edited, head_of
+from .parts import (
+    Unchanged,
+    data_anew,
+    data_as_it_is,
+    head_parts,
+    inverse,
+    is_laid_out_anew,
+    joined,
+    merged,
+    with_offsets,
+)
+from .reserve import is_reserve, room, with_room, without_room
+
+MOST_IN_PLACE = 1 << 26
+"""Bytes that are changed in place at most: they are held in memory."""
+
+LARGE = 1 << 20
+"""Bytes of a file that a block more makes no larger."""
+
+MOST_KEPT = 1 << 26
+"""Bytes of an old file that are kept to undo a rewrite: what the new one does not have."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """What would be done.
+
+    Attributes:
+        model: The file as it is.
+        head: Its metadata pairs and tensor infos as they would be.
+        head_parts: The file as it would be up to the end of the tensor infos: bytes, and ranges of the file as it is.
+        data_parts: All that follows.
+        in_place: Whether the file itself is to be changed.
+        record: Of a patch in place how it is done, and undone; None where a new file is made.
+        why_not: Where the file itself is to be changed, but not patched, the reason.
+    """
+
+    model: Model
+    head: Head
+    head_parts: tuple[Part, ...]
+    data_parts: tuple[Part, ...]
+    in_place: bool
+    record: Record | None = None
+    why_not: str = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The whole file as it would be."""
+        return (*self.head_parts, *self.data_parts)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file as it would be."""
+        return sum(map(size_of, self.parts))
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the file is so already."""
+        return self.record is not None and not self.record.replaced
+
+    @property
+    def written(self) -> int:
+        """Bytes that are written, the journal included."""
+        if self.record is None:
+            return self.size
+        if self.changes_nothing:
+            return 0
+        return sum(map(len, self.record.replaced)) + len(journal.to_bytes(self.record))
+
+    @property
+    def read(self) -> int:
+        """Bytes that are read, besides the head as it is opened."""
+        if self.record is None:
+            return sum(size_of(part) for part in self.parts if isinstance(part, Span))
+        return sum(checked.size for checked in self.record.before.checked)
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether a change in place leaves a record: not where it would hold too much that a new file lacks."""
+        lost = (span.size for span, is_kept in inverse(self.parts, self.model.size) if not is_kept)
+        return self.record is not None or sum(lost) <= MOST_KEPT
+
+    def __str__(self) -> str:
+        """What would be done, on a line."""
+        if self.changes_nothing:
+            return "nothing to do"
+        if self.record is None:
+            reason = f" ({self.why_not})" if self.why_not else ""
+            place = "a new file in the place of the old one" if self.in_place else "a new file"
+            undo = "; it cannot be undone" if self.in_place and not self.can_be_undone else ""
+            return f"{place}{reason}: {self.size} bytes, {self.read} of them copied{undo}"
+        changes = self.record.changes()
+        first, last = changes[0], changes[-1]
+        size = sum(len(change.new) for change in changes)
+        plural = "ranges" if len(changes) > 1 else "range"
+        before, after = room(self.model.head["metadata_kv"]), room(self.head.pairs)
+        reserve = f"; the reserve goes from {before} to {after} bytes" if before != after else ""
+        return (
+            f"a patch in place: {size} bytes in {len(changes)} {plural} between byte {first.start} and "
+            f"{last.start + len(last.new)}, {self.written} with the journal{reserve}"
+        )
+
+
+def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve: int | None = None) -> Plan:
+    """What edits would do to a file, and how.
+
+    Args:
+        model: The open file.
+        edits: They are done one after the other.
+        in_place: Change the file itself, which must be a path: by a patch if that is possible and cheaper, or by a new
+            file in its place. Of a reserve as much is used, or added, as keeps the data where it is.
+        reserve: Bytes that the file shall at least have in reserve for later patches; 0 for none. Without it they stay.
+
+    Raises:
+        GGUFError: An edit cannot be done, or `open` would refuse the new file for a reason for which it does not
+            refuse the old one.
+    """
+    head = edited(head_of(model.head), edits)
+    if reserve is not None:
+        head = head._replace(pairs=with_room(head.pairs, reserve) if reserve else without_room(head.pairs))
+    unchanged = Unchanged(model)
+    is_anew = is_laid_out_anew(model, head)
+    if is_anew:
+        head = with_offsets(model, head)
+    elif reserve:
+        head = _with_room_to_share(unchanged, head, reserve)
+    elif in_place and reserve is None:
+        head = _with_fitting_room(unchanged, head)
+    start = merged(head_parts(unchanged, head))
+    head_size = sum(map(size_of, start))
+    rest = merged(data_anew(model, head, head_size) if is_anew else data_as_it_is(model, head_size))
+    _demand_sound(model, head, head_size, head_size + sum(map(size_of, rest)))
+    if in_place and not isinstance(model.source, FileSource):
+        raise GGUFError("only a file with a path can be changed in place")
+    whole = Plan(model, head, tuple(start), tuple(rest), in_place)
+    if not in_place:
+        return whole
+    if why_not := _why_not(model, whole.parts, None if is_anew else head_size - model.infos_end):
+        return replace(whole, why_not=why_not)
+    windows = [_window(model, *moved) for moved in _moved(whole.parts)]
+    return replace(whole, record=journal.in_place(model.size, windows))
+
+
+def _with_room_to_share(unchanged: Unchanged, head: Head, least: int) -> Head:
+    """The head of a large file with a little more in reserve: as much as keeps the data at the same place in a block.
+
+    Files can share blocks on some file systems, so that a new one takes no time and no room; but whole ones only.
+    """
+    model = unchanged.model
+    if not model.head["tensor_infos"] or model.size < LARGE:
+        return head
+    end = sum(map(size_of, head_parts(unchanged, head)))
+    missing = (model.data_offset - align_up(end, model.alignment)) % BLOCK
+    return head._replace(pairs=with_room(head.pairs, least + missing))
+
+
+def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
+    """The head with as much in reserve as keeps the data where it is, where that can be and no edit says otherwise."""
+    model = unchanged.model
+    held = room(head.pairs)
+    if held is None or not any(is_reserve(pair) and id(pair) in unchanged.pairs for pair in head.pairs):
+        return head
+    least = sum(map(size_of, head_parts(unchanged, head))) - held
+    wanted = max(0, model.infos_end - least)
+    stays = least + wanted == model.infos_end
+    if model.head["tensor_infos"]:
+        stays = align_up(least + wanted, model.alignment) == model.data_offset
+    if wanted == held or not stays:
+        return head
+    return head._replace(pairs=with_room(head.pairs, wanted))
+
+
+def _why_not(model: Model, parts: Sequence[Part], growth: int | None) -> str:
+    """Why a patch is impossible, or dearer than a new file; empty where it is neither.
+
+    Args:
+        model: The file as it is.
+        parts: The file as it would be.
+        growth: Bytes by which metadata and tensor infos grow, where the data is as it was.
+    """
+    if growth is None:
+        return "the tensors are laid out anew"
+    if sum(map(size_of, parts)) != model.size:
+        held = room(model.head["metadata_kv"])
+        holds = f", {held} in reserve" if held is not None else ""
+        spare = model.data_offset - model.infos_end
+        if growth > spare:
+            return f"metadata and tensor infos grow by {growth} bytes; {spare} are free before the data{holds}"
+        return "the data moves towards the start"
+    changed = sum(sum(map(size_of, moved)) for _, moved in _moved(parts))
+    if changed > MOST_IN_PLACE:
+        return f"{changed} bytes would change place"
+    if 3 * changed > model.size:
+        return "less is written so"
+    return ""
+
+
+def _moved(parts: Sequence[Part]) -> list[tuple[int, list[Part]]]:
+    """The parts that are not ranges of the old file at the same place, in runs, each with its absolute offset."""
+    runs: list[tuple[int, list[Part]]] = []
+    ends = -1
+    for start, part in zip(accumulate(map(size_of, parts), initial=0), parts, strict=False):
+        if isinstance(part, Span) and part.start == start:
+            continue
+        if start != ends:
+            runs.append((start, []))
+        runs[-1][1].append(part)
+        ends = start + size_of(part)
+    return runs
+
+
+def _window(model: Model, start: int, parts: Sequence[Part]) -> Change:
+    """What stands in a place, and what will."""
+    new = joined(model, parts)
+    return Change(start, joined(model, [Span(start, len(new))]), new)
+
+
+def _demand_sound(model: Model, head: Head, infos_end: int, size: int) -> None:
+    """Refuse to make what `open` would refuse, unless it refuses the old file for the same reason."""
+    infos = [kept.info for kept in head.tensors]
+    alignment = alignment_of(head.pairs)
+    known = {fault.code for fault in model.faults()}
+    data_offset = align_up(infos_end, alignment)
+    for finding in errors(Parsed(head.pairs, infos, known_sizes(infos), alignment, infos_end, data_offset, size)):
+        if finding.code not in known:
+            raise BuildError(finding.message, finding.path)

@@ -1,0 +1,56 @@
+"""The types of metadata values as text: `UINT32`; `[INT32]` is an array; `[[INT32]]` one of arrays of INT32.
+
+Arrays of arrays that differ in type list them all: `[[INT32], [STRING]]`. One without any is `[ARRAY]`.
+"""
+
+from collections.abc import Iterator
+
+from ..enums import ArrayType, ValueType
+from ..enums import GGUFValueType as T
+from ..errors import GGUFError
+from ..limits import MAX_NESTING
+
+
+def type_text(type: ValueType) -> str:
+    """A type as it is written."""
+    if not isinstance(type, ArrayType):
+        return type.name
+    if type.type is not T.ARRAY:
+        return f"[{type.type.name}]"
+    items = type.items if len(set(type.items)) > 1 else type.items[:1]
+    return f"[{', '.join(map(type_text, items)) or T.ARRAY.name}]"
+
+
+def type_named(text: str) -> ValueType:
+    """The type that is written; small letters will do.
+
+    Raises:
+        GGUFError: There is no such type.
+    """
+    problem = f"{text!r} is no type: give one of {', '.join(type.name for type in T if type is not T.ARRAY)}, or [TYPE]"
+    if text.count("[") > MAX_NESTING:
+        raise GGUFError(problem)
+    found = _parsed(text.strip().upper())
+    if found in (None, T.ARRAY):
+        raise GGUFError(problem)
+    return found
+
+
+def _parsed(text: str) -> ValueType | None:
+    if not (text.startswith("[") and text.endswith("]")):
+        return T.__members__.get(text)
+    items = [_parsed(part.strip()) for part in _parts(text[1:-1])]
+    if all(isinstance(item, ArrayType) for item in items):
+        return ArrayType(T.ARRAY, tuple(items))  # type: ignore[arg-type]
+    return ArrayType(items[0]) if len(items) == 1 and isinstance(items[0], T) else None
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What stands between the commas that are in no brackets."""
+    depth = start = 0
+    for index, letter in enumerate(text):
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            yield text[start:index]
+            start = index + 1
+    yield text[start:]

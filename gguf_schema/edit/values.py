@@ -1,0 +1,165 @@
+"""Metadata values as JSON, bit by bit there and back, and as they are typed.
+
+Integers have all their 64 bits. Floats that are no numbers are strings: "NaN", "Infinity", "-Infinity", and
+"nan(0x7fa00001)", with the bits, for another NaN. Bytes that are no UTF-8 are lone surrogates. A BOOL byte other than 0
+and 1 is a number.
+"""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..constructs import Strings
+from ..enums import ArrayType, ValueType
+from ..enums import GGUFValueType as T
+from ..errors import GGUFError
+from ..schema import structs
+from .types import type_text
+
+FLOATS = (T.FLOAT32, T.FLOAT64)
+NOT_FINITE = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
+BITS = re.compile(r"nan\(0x([0-9a-f]+)\)")
+
+
+class Text(str):
+    """A value as it is typed: of type STRING the text itself, of any other its JSON."""
+
+
+def to_json(type: ValueType, value: Any) -> Any:
+    """A plain value as `json.dumps` takes it, such that `from_json` gives it back.
+
+    Args:
+        type: Its type.
+        value: As `MetadataKV` has it.
+    """
+    if type in FLOATS:
+        return value if math.isfinite(value) else _not_finite(type, value)
+    if not isinstance(type, ArrayType):
+        return value
+    if type.type is T.ARRAY:
+        return [to_json(inner, item) for inner, item in zip(type.items, value, strict=True)]
+    if isinstance(value, Strings):
+        return value.tolist()
+    if type.type is T.BOOL:
+        return [bool(item) if item in (0, 1) else item for item in value.tolist()]
+    if type.type in FLOATS and not np.isfinite(value).all():
+        number = structs("<" if value.dtype.newbyteorder("<") == value.dtype else ">").numbers[type.type]
+        size = value.dtype.itemsize
+        octets = value.tobytes()
+        parsed = (number.parse(octets[start : start + size]) for start in range(0, len(octets), size))
+        return [to_json(type.type, item) for item in parsed]
+    return value.tolist()
+
+
+def _not_finite(type: T, value: float) -> str:
+    if value == value:
+        return "Infinity" if value > 0 else "-Infinity"
+    number = structs(">").numbers[type]
+    bits = number.build(value)
+    return "NaN" if bits == number.build(math.nan) else f"nan(0x{bits.hex()})"
+
+
+def from_json(type: ValueType, value: Any) -> tuple[ValueType, Any]:
+    """The type and the plain value that something from JSON, TOML or Python, or a `Text`, stands for.
+
+    Args:
+        type: The type that it must have. An array of arrays may have another number of them if all are of one type.
+        value: The value. Whether numbers fit is told when they are built.
+
+    Returns:
+        The type, which differs from the one given in the number of arrays at most, and the value.
+
+    Raises:
+        GGUFError: It is of another kind.
+    """
+    if isinstance(value, Text):
+        return (type, str(value)) if type is T.STRING else from_json(type, _loads(type, value))
+    if not isinstance(type, ArrayType):
+        return type, _single(type, value)
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+        raise GGUFError(f"{type_text(type)} expected, found {_shown(value)}")
+    if type.type is not T.ARRAY:
+        is_ready = isinstance(value, Strings | np.ndarray)
+        return type, value if is_ready else [_single(type.type, item) for item in value]
+    items = type.items if len(type.items) == len(value) else type.items[:1] * len(value)
+    if (len(set(type.items)) > 1 and items != type.items) or len(items) != len(value):
+        problem = f"{type_text(type)} is of {len(type.items)} arrays, {len(value)} found: say the type of each"
+        raise GGUFError(problem)
+    pairs = [from_json(inner, item) for inner, item in zip(items, value, strict=True)]
+    return ArrayType(T.ARRAY, tuple(inner for inner, _ in pairs)), [item for _, item in pairs]  # type: ignore[misc]
+
+
+def _single(type: T, value: Any) -> Any:
+    """A value that is no array."""
+    if type in FLOATS and isinstance(value, str):
+        return _float(type, value)
+    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    fits = {
+        T.STRING: isinstance(value, str | bytes),
+        T.BOOL: isinstance(value, bool | np.bool_) or (is_number and 0 <= value <= 255),
+        **dict.fromkeys(FLOATS, is_number or isinstance(value, float | np.floating)),
+    }
+    if not fits.get(type, is_number):
+        raise GGUFError(f"{type.name} expected, found {_shown(value)}")
+    return value
+
+
+def _float(type: T, text: str) -> float:
+    """A float that is no number."""
+    number = structs(">").numbers[type]
+    bits = BITS.fullmatch(text.lower())
+    if bits and len(bits[1]) == 2 * number.sizeof():
+        value: float = number.parse(bytes.fromhex(bits[1]))
+        if value != value:
+            return value
+    if text.lower() not in NOT_FINITE:
+        raise GGUFError(f"{type.name} expected, found {_shown(text)}")
+    return NOT_FINITE[text.lower()]
+
+
+def _loads(type: ValueType, text: str) -> Any:
+    """Typed JSON; of floats that are no numbers the bare word, too."""
+    if type in FLOATS and not text.startswith('"') and (text.lower() in NOT_FINITE or BITS.fullmatch(text.lower())):
+        return str(text)
+    try:
+        return loads(text)
+    except GGUFError as error:
+        raise GGUFError(f"{type_text(type)} expected, found {_shown(str(text))}: {error.problem}") from None
+
+
+def loads(text: str | bytes) -> Any:
+    """JSON, in which no number becomes another one.
+
+    Raises:
+        GGUFError: It is none.
+    """
+    try:
+        return json.loads(text, parse_float=_exact_float)
+    except (RecursionError, ValueError) as error:
+        raise GGUFError(f"no JSON: {error}") from None
+
+
+def _exact_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is too large")
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def text_of(path: str) -> str:
+    """All that is in a file, byte by byte.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8", "surrogateescape")

@@ -1,0 +1,185 @@
+"""Changes in place: whole or not at all."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ..errors import GGUFError
+from .locking import exclusive, is_busy
+from .record import (
+    Change,
+    Identity,
+    Record,
+    appearing,
+    identity,
+    load,
+    read_at,
+    reverse,
+    sync_folder,
+    to_bytes,
+    write_at,
+    write_durably,
+)
+
+
+def journal_of(path: str | os.PathLike[str]) -> str:
+    """Where the record of a change that is under way stands: beside the file that is meant, behind links."""
+    return os.path.realpath(path) + ".journal"
+
+
+def undo_of(path: str | os.PathLike[str]) -> str:
+    """Where the record of the last change stands."""
+    return os.path.realpath(path) + ".undo"
+
+
+def apply(path: str, handle: int, record: Record, keep: bool = True) -> None:
+    """Change a file in place.
+
+    What is overwritten is on the disk, in the journal, before the first byte is touched. Whatever interrupts the
+    change, an error, a signal or the power, the file is as it was or as it becomes, now or after `recover`.
+
+    Args:
+        path: The file.
+        handle: Its descriptor, from `exclusive`.
+        record: Of a change in place.
+        keep: Leave the record, so that `undo` can undo the change.
+
+    Raises:
+        GGUFError: The file is no longer the one that the record tells of.
+        OSError: The file or its folder cannot be written to; the file is as it was.
+    """
+    if not _is(handle, record.before):
+        raise GGUFError("the file has changed since the edit was planned")
+    journal = journal_of(path)
+    write_durably(journal, to_bytes(record), os.fstat(handle).st_mode & 0o666)
+    try:
+        _write(handle, [(change.start, change.new) for change in record.changes()])
+        if keep:
+            os.replace(journal, undo_of(path))
+        else:
+            os.unlink(journal)
+    except BaseException:
+        # Where even this fails, the journal stays for `recover`.
+        _write(handle, [(change.start, change.old) for change in record.changes()])
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(journal)
+        raise
+
+
+@contextlib.contextmanager
+def keeping(path: str, record: Record | None) -> Iterator[None]:
+    """Leave the record of what is done within the block, for `undo`, instead of that of an earlier change; or none.
+
+    Raises:
+        OSError: It cannot be written; the block is not begun.
+    """
+    place = undo_of(path)
+    if record is not None:
+        with appearing(place, to_bytes(record), os.stat(path).st_mode & 0o666):
+            yield
+        return
+    yield
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(place)
+
+
+def recover(path: str, handle: int) -> bool | None:
+    """Mend a file whose change was interrupted. A change that is complete on the disk stays; any other is undone.
+
+    Args:
+        path: The file.
+        handle: Its descriptor, from `exclusive`.
+
+    Returns:
+        Whether the file has the change now; None where none was interrupted.
+
+    Raises:
+        GGUFError: The journal is damaged, or the file was changed by others since.
+        OSError: The file cannot be written.
+    """
+    journal = journal_of(path)
+    if not os.path.exists(journal):
+        return None
+    record = load(journal)
+    if not record.is_in_place:
+        raise GGUFError(f"{journal} is no journal of a change in place")
+    if _is(handle, record.after):
+        os.fsync(handle)
+        os.replace(journal, undo_of(path))
+        sync_folder(os.path.dirname(journal))
+        return True
+    old = [(change.start, change.old) for change in record.changes()]
+    if not _is(handle, record.before, old) or not all(_is_between(handle, change) for change in record.changes()):
+        raise GGUFError(
+            f"{journal} is of an interrupted edit, but the file is not what that left: "
+            "if the file is whole, remove the journal"
+        )
+    _write(handle, old)
+    os.unlink(journal)
+    return False
+
+
+def undo(path: str, rewrite: Callable[[Record], None]) -> None:
+    """Undo the last change of a file.
+
+    Args:
+        path: The file; not a symbolic link.
+        rewrite: Called with the record, where the change was not in place, to put the file as it was in its place.
+
+    Raises:
+        GGUFError: There is nothing to undo, or the file was changed by others since.
+        OSError: It cannot be written; the file is as it was.
+    """
+    with exclusive(path) as handle:
+        recover(path, handle)
+        place = undo_of(path)
+        if not os.path.exists(place):
+            raise GGUFError(f"there is nothing to undo: {place} is not there")
+        record = load(place)
+        if not _is(handle, record.after):
+            raise GGUFError("the file has changed since its last edit, which cannot be undone any more")
+        if record.is_in_place:
+            apply(path, handle, reverse(record), keep=False)
+        else:
+            rewrite(record)
+        os.unlink(place)
+
+
+def trouble(path: str | os.PathLike[str]) -> str | None:
+    """What a reader of a file should know of: that it is just being changed in place, or a change was interrupted."""
+    if not os.path.exists(journal_of(path)):
+        return None
+    if is_busy(os.path.realpath(path)):
+        return "it is just being edited, and may be half old and half new"
+    return "an edit of it was interrupted, it may be half old and half new: `gguf-schema edit --recover` mends it"
+
+
+def _is(handle: int, known: Identity, put: Sequence[tuple[int, bytes]] = ()) -> bool:
+    """Whether an open file is the one that is known, if some bytes were others."""
+    if os.fstat(handle).st_size != known.size:
+        return False
+    parts = []
+    for start, size in known.checked:
+        part = bytearray(read_at(handle, start, size))
+        for position, data in put:
+            if start <= position < start + size:
+                part[position - start : position - start + len(data)] = data
+        parts.append((start, bytes(part)))
+    return identity(known.size, parts) == known
+
+
+def _is_between(handle: int, change: Change) -> bool:
+    """Whether every byte of a range is the old one or the new one."""
+    found, old, new = (
+        np.frombuffer(data, np.uint8)
+        for data in (read_at(handle, change.start, len(change.old)), change.old, change.new)
+    )
+    return len(found) == len(old) and bool(np.all((found == old) | (found == new)))
+
+
+def _write(handle: int, parts: list[tuple[int, bytes]]) -> None:
+    for position, data in parts:
+        write_at(handle, position, data)
+    os.fsync(handle)

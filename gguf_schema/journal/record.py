@@ -1,0 +1,267 @@
+"""A record beside a file: what it was before a change, as bytes and as ranges of what it is after it.
+
+On disk it is a line with the format's name and the SHA-256 of all that follows, a line of JSON, and bytes.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import GGUFError
+
+FIRST_LINE = "gguf-schema journal 1 {}\n"
+
+
+class Span(NamedTuple):
+    """Bytes of a file: absolute offset of the first, and how many."""
+
+    start: int
+    size: int
+
+
+class Identity(NamedTuple):
+    """What a file is known by.
+
+    Attributes:
+        size: Bytes of it.
+        checked: The ranges that are compared.
+        sha256: Of those, put together.
+    """
+
+    size: int
+    checked: tuple[Span, ...]
+    sha256: str
+
+
+def identity(size: int, parts: Iterable[tuple[int, bytes]]) -> Identity:
+    """The identity of a file of this size that has these bytes at these offsets."""
+    parts = list(parts)
+    ranges = tuple(Span(start, len(data)) for start, data in parts)
+    return Identity(size, ranges, hashlib.sha256(b"".join(data for _, data in parts)).hexdigest())
+
+
+Part = bytes | Span
+"""A part of a file: bytes, or those of a range of another file."""
+
+
+class Change(NamedTuple):
+    """Bytes that are replaced by as many others.
+
+    Attributes:
+        start: Absolute offset of the first.
+        old: As they were.
+        new: As they become.
+    """
+
+    start: int
+    old: bytes
+    new: bytes
+
+
+class Record(NamedTuple):
+    """How to undo a change.
+
+    Attributes:
+        before: The file as it was.
+        after: The file as it is.
+        parts: The file as it was: bytes that it has no longer, and ranges of what it is.
+        replaced: Of a change in place the bytes that stand where each of those stood; of others nothing.
+    """
+
+    before: Identity
+    after: Identity
+    parts: tuple[Part, ...]
+    replaced: tuple[bytes, ...] = ()
+
+    def changes(self) -> list[Change]:
+        """What a change in place does."""
+        starts = accumulate((size_of(part) for part in self.parts), initial=0)
+        old = [(start, part) for start, part in zip(starts, self.parts, strict=False) if isinstance(part, bytes)]
+        return [Change(start, part, new) for (start, part), new in zip(old, self.replaced, strict=True)]
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether nothing moves."""
+        return bool(self.replaced)
+
+
+def in_place(size: int, windows: Sequence[Change]) -> Record:
+    """The record of a change in place.
+
+    Args:
+        size: Bytes of the file.
+        windows: The parts of the file that are looked at, in its order: what differs is there, and it is known by them.
+    """
+    parts: list[Part] = []
+    replaced: list[bytes] = []
+    position = 0
+    for window in windows:
+        for change in differences(window):
+            parts += [Span(position, change.start - position), change.old]
+            replaced.append(change.new)
+            position = change.start + len(change.old)
+    parts.append(Span(position, size - position))
+    before = identity(size, ((window.start, window.old) for window in windows))
+    after = identity(size, ((window.start, window.new) for window in windows))
+    return Record(before, after, tuple(parts), tuple(replaced))
+
+
+NEAR = 32
+"""Equal bytes between two that differ, up to which both make one change: as much as a further change costs."""
+
+
+def differences(window: Change) -> list[Change]:
+    """Where the old and the new bytes differ, in as few changes as are worth it."""
+    start, old, new = window
+    differ = np.flatnonzero(np.frombuffer(old, np.uint8) != np.frombuffer(new, np.uint8))
+    if not len(differ):
+        return []
+    breaks = np.flatnonzero(np.diff(differ) - 1 > NEAR)
+    firsts = differ[np.concatenate([[0], breaks + 1])].tolist()
+    ends = (differ[np.concatenate([breaks, [len(differ) - 1]])] + 1).tolist()
+    return [Change(start + first, old[first:end], new[first:end]) for first, end in zip(firsts, ends, strict=True)]
+
+
+def reverse(record: Record) -> Record:
+    """The record of the opposite of a change in place."""
+    new = iter(record.replaced)
+    parts = tuple(next(new) if isinstance(part, bytes) else part for part in record.parts)
+    replaced = tuple(part for part in record.parts if isinstance(part, bytes))
+    return Record(record.after, record.before, parts, replaced)
+
+
+def to_bytes(record: Record) -> bytes:
+    """The record as it stands on disk."""
+    fields = {
+        "before": record.before,
+        "after": record.after,
+        "parts": [len(part) if isinstance(part, bytes) else part for part in record.parts],
+        "in_place": record.is_in_place,
+    }
+    payload = b"".join([*(part for part in record.parts if isinstance(part, bytes)), *record.replaced])
+    body = json.dumps(fields).encode() + b"\n" + payload
+    return FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body
+
+
+def load(path: str) -> Record:
+    """Read a record.
+
+    Raises:
+        GGUFError: It is damaged, or none.
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    first, _, body = data.partition(b"\n")
+    if first + b"\n" != FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode():
+        raise GGUFError(f"{path} is damaged, or no record of a change")
+    line, _, payload = body.partition(b"\n")
+    try:
+        record = _record(json.loads(line), payload)
+        is_sound = _is_sound(record)
+    except (KeyError, RecursionError, StopIteration, TypeError, ValueError):
+        is_sound = False
+    if not is_sound:
+        raise GGUFError(f"{path} is no record of a change")
+    return record
+
+
+def _record(fields: Any, payload: bytes) -> Record:
+    sizes = [part for part in fields["parts"] if isinstance(part, int)]
+    given = _split(payload, sizes * (2 if fields["in_place"] else 1))
+    parts = tuple(next(given) if isinstance(part, int) else Span(*part) for part in fields["parts"])
+    before, after = (
+        Identity(size, tuple(Span(*checked) for checked in ranges), sha256)
+        for size, ranges, sha256 in (fields["before"], fields["after"])
+    )
+    return Record(before, after, parts, tuple(given))
+
+
+def _is_sound(record: Record) -> bool:
+    """Whether all of the old file is there, and no range is outside of the file that it is of."""
+    before, after = record.before, record.after
+    spans = [(part, after.size) for part in (*record.parts, *after.checked) if isinstance(part, Span)]
+    spans += [(span, before.size) for span in before.checked]
+    return before.size == sum(map(size_of, record.parts)) and all(
+        isinstance(number, int) and 0 <= number <= size for span, size in spans for number in (*span, sum(span))
+    )
+
+
+def write_durably(path: str, data: bytes, mode: int) -> None:
+    """Write a file that appears whole, once it is on the disk."""
+    with appearing(path, data, mode):
+        pass
+
+
+@contextlib.contextmanager
+def appearing(path: str, data: bytes, mode: int) -> Iterator[None]:
+    """Write a file to the disk under another name; it gets its own when the block ends without an error."""
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.tmp")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)  # left by a process that was killed
+    try:
+        _write_new(temporary, data, mode)
+        yield
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename in (None, temporary):
+            raise type(error)(error.errno, error.strerror, path) from None
+        raise
+    sync_folder(folder)
+
+
+def _write_new(path: str, data: bytes, mode: int) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        write_at(handle, 0, data)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: str) -> None:
+    """Make names in a folder last, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder or os.curdir, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_at(handle: int, position: int, data: bytes) -> None:
+    """Write all of some bytes at a position of an open file."""
+    os.lseek(handle, position, os.SEEK_SET)
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def read_at(handle: int, position: int, size: int) -> bytes:
+    """Read bytes at a position of an open file; fewer where it ends."""
+    os.lseek(handle, position, os.SEEK_SET)
+    parts = []
+    while size and (part := os.read(handle, size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def size_of(part: Part) -> int:
+    """Its bytes."""
+    return len(part) if isinstance(part, bytes) else part.size
+
+
+def _split(data: bytes, sizes: list[int]) -> Iterator[bytes]:
+    """Consecutive parts of these sizes."""
+    ends: Any = accumulate(sizes, initial=0)
+    return (data[start:end] for start, end in pairwise(ends))

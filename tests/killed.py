@@ -1,0 +1,222 @@
+"""Kills processes that edit a file, at every call to the system and at random moments, and looks at what is left.
+
+Run as a program, because it forks: `python -m tests.killed FOLDER RANDOM`, with the number of random moments; prints
+counts as JSON, and fails where a file is neither old nor new.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import gguf_schema as gs
+from gguf_schema import edit, journal
+from gguf_schema.cli.streams import models_in
+
+CALLS = ("open", "write", "fsync", "replace", "unlink", "link", "copy_file_range", "sendfile")
+TEXT = "x" * 3000
+EDITS = [edit.Set("general.name", "A longer name than before"), edit.Set("tokenizer.chat_template", TEXT)]
+
+
+class Calls:
+    """Counts calls to the system, and kills the process before one of them, or in the middle of a write."""
+
+    def __init__(self, pipe: int, last: int, torn: bool) -> None:
+        self.pipe, self.last, self.torn, self.count = pipe, last, torn, 0
+        for name in CALLS:
+            if hasattr(os, name):
+                setattr(os, name, self.counted(name, getattr(os, name)))
+
+    def counted(self, name, original):
+        def call(*args, **kwargs):
+            self.count += 1
+            if self.count == self.last:
+                if self.torn and name == "write":
+                    original(args[0], memoryview(args[1])[: len(args[1]) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            result = original(*args, **kwargs)
+            WRITE(self.pipe, name[:1].encode())
+            return result
+
+        return call
+
+
+WRITE = os.write
+
+
+def model(path, size):
+    """A model with a reserve, and so many bytes of data."""
+    pairs = {
+        "general.architecture": "llama",
+        "general.name": "Old",
+        "tokenizer.chat_template": "short",
+        "llama.rope.freq_base": 1.5,
+        "x.numbers": np.arange(500, dtype=np.int32),
+    }
+    tensors = {f"t.{i}": np.full((64, size // 2 // 256), i, np.float32) for i in range(2)}
+    gs.write(path, pairs, tensors)
+    with gs.open(path) as opened:
+        edit.apply(edit.plan(opened, [], in_place=True, reserve=8000))
+    os.unlink(journal.undo_of(path))
+
+
+def patch(path):
+    with gs.open(path) as opened:
+        plan = edit.plan(opened, EDITS, in_place=True)
+        assert plan.record is not None
+        edit.apply(plan)
+
+
+def rewrite(path):
+    with gs.open(path) as opened:
+        plan = edit.plan(opened, [*EDITS, edit.Set("x.long", TEXT * 9, gs.GGUFValueType.STRING)], in_place=True)
+        assert plan.record is None
+        edit.apply(plan)
+
+
+def recover(path):
+    with journal.exclusive(path) as handle:
+        journal.recover(path, handle)
+
+
+def interrupted(path):
+    """Leave a file as a patch leaves it that is killed between two of its writes."""
+    child = os.fork()
+    if not child:
+        Calls(os.open(os.devnull, os.O_WRONLY), last=8, torn=True)
+        patch(path)
+        os._exit(3)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert os.path.exists(journal.journal_of(path))
+
+
+SCENARIOS = {
+    "patch": (lambda path: None, patch),
+    "rewrite": (lambda path: None, rewrite),
+    "undo a patch": (patch, edit.undo),
+    "undo a rewrite": (rewrite, edit.undo),
+    "recover": (interrupted, recover),
+}
+"""Name → what is done before, and what is killed."""
+
+
+def files(path):
+    """What a scenario starts from, and what it makes of that."""
+    return {name: file.read_bytes() for file in path.parent.iterdir() if (name := file.name)}
+
+
+def restore(path, kept):
+    for file in path.parent.iterdir():
+        file.unlink()
+    for name, data in kept.items():
+        (path.parent / name).write_bytes(data)
+
+
+def killed(path, action, last=0, torn=False, delay=None):
+    """Fork a process that does something, and kill it.
+
+    Args:
+        path: The file.
+        action: What is done.
+        last: The number of the call that it does not live to see.
+        torn: Let it do half of that, if it is a write.
+        delay: Or kill it so many seconds after its start.
+
+    Returns:
+        The calls that it made, and whether it ended by itself.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        Calls(writing, last, torn)
+        WRITE(writing, b".")
+        action(path)
+        os._exit(0)
+    os.close(writing)
+    calls = os.read(reading, 1)
+    if delay is not None:
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+    while more := os.read(reading, 4096):
+        calls += more
+    os.close(reading)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, status
+    return calls.decode(), not os.WIFSIGNALED(status)
+
+
+def look(path, old, new):
+    """What is left is whole, at the latest after it was mended; nothing else is taken for a model."""
+    assert models_in(str(path.parent)) == [str(path)]
+    if journal.trouble(path) is None:
+        assert path.read_bytes() in (old, new), "a third file, of which nobody is told"
+    recover(path)
+    assert journal.trouble(path) is None
+    found = path.read_bytes()
+    assert found in (old, new), "a third file"
+    assert models_in(str(path.parent)) == [str(path)]
+    return "old" if found == old else "new"
+
+
+class Scenario:
+    """Something that is done to a file again and again, and killed.
+
+    Args:
+        path: The file.
+        name: Which of `SCENARIOS`.
+        size: Bytes of its data.
+    """
+
+    def __init__(self, path: Path, name: str, size: int) -> None:
+        self.path, self.name = path, name
+        before, self.action = SCENARIOS[name]
+        restore(path, {})
+        model(path, size)
+        first = path.read_bytes()
+        before(path)
+        self.kept = files(path)
+        self.old = first if name == "recover" else path.read_bytes()
+        start = time.perf_counter()
+        self.calls, ended = killed(path, self.action)
+        self.seconds = time.perf_counter() - start
+        self.new = path.read_bytes()
+        assert ended
+        assert (self.new == first) == (name not in ("patch", "rewrite"))
+
+    def kill(self, last=0, torn=False, delay=None):
+        """Kill it once, and look at what is left; what is counted of that."""
+        restore(self.path, self.kept)
+        made, ended = killed(self.path, self.action, last, torn, delay)
+        found = look(self.path, self.old, self.new)
+        if ended:
+            return Counter()
+        has_begun = bool(set(made) & set("wfcs")) or torn
+        is_between = has_begun and made.count("r") < self.calls.count("r")
+        return Counter({"kills": 1, "random": delay is not None, "between": is_between, f"{self.name}: {found}": 1})
+
+
+def main(folder: str, moments: str) -> None:
+    """Kill a small file's editors at each call, and a large one's at random; print what happened."""
+    counts: Counter[str] = Counter()
+    path = Path(folder) / "model.gguf"
+    path.parent.mkdir()
+    for name in SCENARIOS:
+        small = Scenario(path, name, 1 << 16)
+        for last in range(1, len(small.calls)):
+            counts += small.kill(last) + small.kill(last, torn=True)
+        large = Scenario(path, name, 1 << 22)
+        wanted = counts["random"] + int(moments) // len(SCENARIOS)
+        while counts["random"] < wanted:
+            counts += large.kill(delay=random.random() * large.seconds)
+    print(json.dumps(counts))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,650 @@
+"""Edits from Python: values, types, plans and their costs, lists, refusals."""
+
+import io
+import json
+import math
+import os
+import struct
+
+import numpy as np
+import pytest
+
+import gguf_schema as gs
+from gguf_schema import edit, journal
+from gguf_schema.demo import demo_model
+from gguf_schema.edit.lists import edits_of
+from gguf_schema.edit.preview import preview
+from gguf_schema.edit.reserve import KEY
+from gguf_schema.edit.values import from_json, to_json
+from gguf_schema.enums import ArrayType
+from gguf_schema.enums import GGUFValueType as T
+
+from . import peers
+from .shared import corpus_files
+
+STRINGS = ArrayType(T.STRING)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(demo_model())
+    return path
+
+
+def planned(path, *edits, **options):
+    with gs.open(path) as model:
+        return edit.plan(model, edits, in_place=True, **options)
+
+
+def change(path, *edits, **options):
+    """Edit a file in place; the plan."""
+    with gs.open(path) as model:
+        plan = edit.plan(model, edits, in_place=True, **options)
+        edit.apply(plan)
+    return plan
+
+
+def name_of(path):
+    with gs.open(path) as model:
+        return model.metadata["general.name"]
+
+
+def new_file(data, *edits, **options):
+    target = io.BytesIO()
+    with gs.open(data) as model:
+        edit.save(edit.plan(model, edits, **options), target)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "type"),
+    [
+        ("UINT8", T.UINT8),
+        ("float64", T.FLOAT64),
+        ("[INT32]", ArrayType(T.INT32)),
+        ("[[INT32]]", ArrayType(T.ARRAY, (ArrayType(T.INT32),))),
+        ("[[INT32], [STRING]]", ArrayType(T.ARRAY, (ArrayType(T.INT32), STRINGS))),
+        ("[ARRAY]", ArrayType(T.ARRAY)),
+        ("[[ARRAY]]", ArrayType(T.ARRAY, (ArrayType(T.ARRAY),))),
+        (" [ [bool] , [[int8],[uint8]] ] ", None),
+    ],
+)
+def test_types_as_text(text, type):
+    named = edit.type_named(text)
+    assert type in (named, None)
+    assert edit.type_named(edit.type_text(named)) == named
+
+
+@pytest.mark.parametrize(
+    "text", ["", "INT", "ARRAY", "[]", "[[INT32]", "INT32]", "[INT32, INT32]", "[INT32, [INT32]]", "[" * 99]
+)
+def test_what_is_no_type(text):
+    with pytest.raises(gs.GGUFError, match="is no type"):
+        edit.type_named(text)
+
+
+def test_nested_types_of_one_kind_have_any_number():
+    many = ArrayType(T.ARRAY, (ArrayType(T.INT32),) * 3)
+    assert edit.type_text(many) == "[[INT32]]"
+    assert from_json(edit.type_named("[[INT32]]"), [[1], [], [2, 3]]) == (many, [[1], [], [2, 3]])
+    assert from_json(many, []) == (ArrayType(T.ARRAY), [])
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        (T.UINT64, "18446744073709551615", 2**64 - 1),
+        (T.INT64, "-9223372036854775808", -(2**63)),
+        (T.FLOAT32, "1", 1),
+        (T.FLOAT64, "1e-5", 1e-5),
+        (T.FLOAT64, "-inf", -math.inf),
+        (T.FLOAT32, '"Infinity"', math.inf),
+        (T.BOOL, "true", True),
+        (T.BOOL, "2", 2),
+        (T.STRING, "true", "true"),
+        (T.STRING, '"', '"'),
+        (T.STRING, "", ""),
+        (ArrayType(T.INT8), "[-128, 127]", [-128, 127]),
+        (STRINGS, '["a", "\\udc80", "☃"]', ["a", "\udc80", "☃"]),
+        (ArrayType(T.BOOL), "[true, 3]", [True, 3]),
+        (ArrayType(T.FLOAT32), '[1, 2.5, "NaN"]', None),
+    ],
+)
+def test_values_as_they_are_typed(type, text, value):
+    kind, found = from_json(type, edit.Text(text))
+    assert kind == type
+    assert value is None or (found == value and [found].__repr__() == [value].__repr__())
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", '"NaN"', "NAN"])
+def test_nan_as_it_is_typed(text):
+    assert math.isnan(from_json(T.FLOAT32, edit.Text(text))[1])
+
+
+def test_the_bits_of_a_nan():
+    signalling = gs.structs().float32.parse(struct.pack("<L", 0x7FA00001))
+    assert to_json(T.FLOAT32, signalling) == "nan(0x7fa00001)"
+    _, again = from_json(T.FLOAT32, edit.Text("nan(0x7fa00001)"))
+    assert gs.structs().float32.build(again) == struct.pack("<L", 0x7FA00001)
+    array = np.array([0x7FF8000000000000, 0x7FF0000000000001, 0], ">u8").view(">f8")
+    assert to_json(ArrayType(T.FLOAT64), array) == ["NaN", "nan(0x7ff0000000000001)", 0.0]
+
+
+@pytest.mark.parametrize(
+    ("type", "text"),
+    [
+        (T.UINT8, "1.0"),
+        (T.UINT8, "true"),
+        (T.UINT8, "x"),
+        (T.UINT8, '"1"'),
+        (T.UINT8, ""),
+        (T.UINT8, "9" * 5000),
+        (T.FLOAT32, "1e999"),
+        (T.FLOAT32, "nan(0x7f800000)"),
+        (T.FLOAT32, "nan(0x7fa0000100000000)"),
+        (T.FLOAT32, "true"),
+        (T.BOOL, "256"),
+        (T.BOOL, '"true"'),
+        (ArrayType(T.INT32), "1"),
+        (ArrayType(T.INT32), '"12"'),
+        (ArrayType(T.INT32), "[[1]]"),
+        (STRINGS, "[1]"),
+        (STRINGS, "[" * 100_000),
+        (ArrayType(T.ARRAY), "[[1]]"),
+        (ArrayType(T.ARRAY, (ArrayType(T.INT32), STRINGS)), '[[1], ["a"], ["b"]]'),
+        (ArrayType(T.ARRAY, (ArrayType(T.INT32),)), "[1]"),
+    ],
+)
+def test_values_that_do_not_fit_their_type(type, text):
+    with pytest.raises(gs.GGUFError):
+        from_json(type, edit.Text(text))
+
+
+def test_the_type_of_a_key_stays(path):
+    change(
+        path, edit.Set("general.name", "x"), edit.Set("llama.context_length", 5), edit.Set("tokenizer.ggml.scores", [1])
+    )
+    with gs.open(path) as model:
+        assert model.metadata.type("llama.context_length") is T.UINT32
+        assert model.metadata.type("tokenizer.ggml.scores") == ArrayType(T.FLOAT32)
+        assert model.metadata["tokenizer.ggml.scores"].tolist() == [1.0]
+    change(path, edit.Set("llama.context_length", 5, T.UINT64))
+    with gs.open(path) as model:
+        assert model.metadata.type("llama.context_length") is T.UINT64
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        (
+            [edit.Set("new.key", 1)],
+            r"edits\[0\]: there is no key 'new.key': a new one needs a type, as in new.key:TYPE=VALUE",
+        ),
+        ([edit.Set("llama.vocab_size", 1)], "as in llama.vocab_size:UINT32=VALUE"),
+        (
+            [edit.Set("llama.context_length", 2**32)],
+            "llama.context_length: 4294967296 does not fit",
+        ),
+        ([edit.Set("llama.context_length", "1")], "llama.context_length: UINT32 expected, found '1'"),
+        ([edit.Set(5, 1, T.UINT8)], "5 is no key"),
+        ([edit.Unset("x"), edit.Unset("y")], r"edits\[0\]: there is no key 'x'"),
+        ([edit.RenameKey("x", "y")], "there is no key 'x'"),
+        ([edit.RenameKey("general.name", "llama.block_count")], "the key 'llama.block_count' stands in"),
+        ([edit.RenameKey("general.name", "")], "the key is empty"),
+        ([edit.RenameTensor("x", "y")], "the tensor 'x' is not there"),
+        (
+            [edit.RenameTensor("token_embd.weight", "output_norm.weight")],
+            "the tensor name 'output_norm.weight' stands in",
+        ),
+        ([edit.DeleteTensor("x")], "the tensor 'x' is not there"),
+        ([edit.OrderTensors(["output_norm.weight"] * 2)], "a tensor is named twice"),
+        ([edit.Align(24), edit.Align(12)], "12 is no alignment"),
+        ([edit.Align(-1)], "does not fit"),
+        ([edit.Set("general.alignment", 64, T.UINT64)], "general.alignment must be UINT32"),
+        ([edit.RenameKey("general.name", "\ud800")], "cannot be encoded"),
+    ],
+)
+def test_edits_that_cannot_be_done(path, edits, message):
+    with pytest.raises(gs.GGUFError, match=message):
+        change(path, *edits)
+    assert path.read_bytes() == demo_model()
+
+
+def test_a_key_that_stands_twice_is_not_guessed():
+    pair = {"key": "a", "value_type": T.UINT8, "value": 1}
+    data = gs.GGUF.build({"metadata_kv": [pair, {**pair, "value": 2}], "tensor_infos": []})
+    with gs.open(data, check=False) as model:
+        with pytest.raises(gs.GGUFError, match="the key 'a' stands 2 times"):
+            edit.plan(model, [edit.Set("a", 3)])
+        plan = edit.plan(model, [edit.Set("b", 3, T.UINT8)])  # it was refused for that before
+        with pytest.raises(gs.GGUFError, match="the key is empty"):
+            edit.plan(model, [edit.Set("", 3, T.UINT8)])
+        assert [pair["value"] for pair in plan.head.pairs] == [1, 2, 3]
+    assert len(gs.open(new_file_unchecked(data, edit.Unset("a"))).metadata.pairs) == 0
+
+
+def new_file_unchecked(data, *edits):
+    target = io.BytesIO()
+    with gs.open(data, check=False) as model:
+        edit.save(edit.plan(model, edits), target)
+    return target.getvalue()
+
+
+def test_nothing_to_do_touches_nothing(path):
+    state = path.stat()
+    plan = change(path, edit.Set("llama.context_length", 128))
+    assert (str(plan), plan.written) == ("nothing to do", 0)
+    assert path.stat() == state
+    assert os.listdir(path.parent) == ["model.gguf"]
+
+
+def test_a_number_is_a_patch_of_its_bytes(path):
+    plan = change(path, edit.Set("llama.context_length", 0x01020304))
+    assert [(len(item.old), len(item.new)) for item in plan.record.changes()] == [(4, 4)]
+    assert plan.written == 4 + os.path.getsize(journal.undo_of(path)) < 1000
+    assert str(plan).startswith("a patch in place: 4 bytes in 1 range")
+
+
+def test_the_padding_takes_up_a_difference():
+    """Infos end at 7167 of 7168: one byte more fits, two do not."""
+    data = demo_model()
+    with gs.open(data) as model:
+        spare = model.data_offset - model.infos_end
+    assert spare == 1
+    one, two = (new_file(data, edit.Set("general.name", "gguf_schema demo" + more)) for more in ("!", "!!"))
+    assert len(one) == len(data)
+    assert len(two) == len(data) + 32
+
+
+def test_the_padding_takes_up_a_difference_in_place(path):
+    assert planned(path, edit.Set("general.name", "gguf_schema demo!")).record is not None
+    plan = planned(path, edit.Set("general.name", "gguf_schema demo!!"))
+    assert plan.record is None
+    assert plan.why_not == "metadata and tensor infos grow by 2 bytes; 1 are free before the data"
+    assert plan.written == plan.size
+
+
+def test_a_reserve_shrinks_and_grows(path):
+    change(path, reserve=300)
+    data = path.read_bytes()
+    for name, left in [("A longer name of the demo", 291), ("n", 315), ("gguf_schema demo", 300)]:
+        plan = change(path, edit.Set("general.name", name))
+        assert plan.record is not None
+        assert f"to {left} bytes" in str(plan)
+        with gs.open(path) as model:
+            assert model.metadata[KEY].tolist() == [0] * left
+    assert path.read_bytes() == data
+    assert change(path, edit.Set("new", "", T.STRING)).record is not None
+    with gs.open(path) as model:
+        assert [pair.key for pair in model.metadata.pairs[-2:]] == ["new", KEY]
+    assert change(path, edit.Unset("new")).record is not None
+    assert path.read_bytes() == data
+    plan = change(path, edit.Set("general.name", "x" * 400))
+    assert plan.why_not == "metadata and tensor infos grow by 384 bytes; 10 are free before the data, 300 in reserve"
+    change(path, edit.Set("general.name", "gguf_schema demo"), reserve=0)
+    assert path.read_bytes() == demo_model()
+
+
+def test_a_reserve_that_is_used_up_leaves_the_padding(path):
+    """Its last bytes and the padding together: less than nothing is no reserve."""
+    change(path, reserve=10)
+    with gs.open(path) as model:
+        spare = model.data_offset - model.infos_end
+    plan = change(path, edit.Set("general.name", "gguf_schema demo" + "x" * (10 + spare)))
+    assert plan.record is not None
+    with gs.open(path) as model:
+        assert (len(model.metadata[KEY]), model.infos_end) == (0, model.data_offset)
+    assert planned(path, edit.Set("general.name", "gguf_schema demo" + "x" * (11 + spare))).record is None
+
+
+def test_an_edit_of_the_reserve_itself_is_obeyed(path):
+    change(path, reserve=300)
+    change(path, edit.Set(KEY, [1, 2, 3]), edit.Set("general.name", "x"))
+    with gs.open(path) as model:
+        assert model.metadata[KEY].tolist() == [1, 2, 3]
+
+
+def test_a_new_file_keeps_the_reserve():
+    data = new_file(demo_model(), reserve=300)
+    with gs.open(new_file(data, edit.Set("general.name", "x"))) as model:
+        assert len(model.metadata[KEY]) == 300
+
+
+@pytest.mark.parametrize("reserve", [1, 300, 4096, 5000])
+def test_the_data_of_a_large_file_stays_at_its_place_in_a_block(path, reserve):
+    """So that some file systems share its blocks; the reserve is no smaller for it."""
+    with open(path, "ab") as file:
+        file.write(bytes(1 << 20))
+    change(path, edit.Set("general.name", "a name of another length"), reserve=reserve)
+    with gs.open(path) as model:
+        assert model.data_offset % 4096 == gs.open(demo_model()).data_offset % 4096
+        assert reserve <= len(model.metadata[KEY]) < reserve + 4096
+    change(path, edit.Set("general.name", "gguf_schema demo"), reserve=0)
+    assert path.read_bytes()[: len(demo_model())] == demo_model()
+
+
+def test_only_what_stands_behind_an_edit_moves(path):
+    change(path, reserve=3000)
+    with gs.open(path) as model:
+        starts = {node.value["key"]: node.start for node in model.trace("metadata_kv[0]") if node.path.endswith("]")}
+    plan = change(path, edit.Set("tokenizer.ggml.model", "longer"), edit.Set("tokenizer.ggml.bos_token_id", 3))
+    first, last = plan.record.changes()[0], plan.record.changes()[-1]
+    assert first.start > starts["tokenizer.ggml.model"]
+    assert last.start + len(last.new) <= starts[KEY] + 60
+    assert plan.read < 7000
+
+
+def test_tensors_go_change_places_and_names(path):
+    with gs.open(path) as model:
+        data = {name: tensor.data.tobytes() for name, tensor in model.tensors.items()}
+    change(
+        path,
+        edit.RenameTensor("output_norm.weight", "norm"),
+        edit.DeleteTensor("blk.0.attn_q.weight"),
+        edit.OrderTensors(["norm", "blk.0.ffn_up.weight"]),
+        edit.Align(128),
+    )
+    with gs.open(path) as model:
+        names = list(model.tensors)
+        assert names[:3] == ["norm", "blk.0.ffn_up.weight", "token_embd.weight"]
+        assert len(names) == 10
+        data["norm"] = data["output_norm.weight"]
+        assert {name: tensor.data.tobytes() for name, tensor in model.tensors.items()} == {
+            name: data[name] for name in names
+        }
+        ends = [0, *(-(-(tensor.offset + tensor.n_bytes) // 128) * 128 for tensor in model.tensors.values())]
+        assert [tensor.offset for tensor in model.tensors.values()] == ends[:-1]
+        assert model.size == model.data_offset + ends[-1]
+    edit.undo(path)
+    assert path.read_bytes() == demo_model()
+
+
+def test_gaps_and_what_follows_the_data_stay():
+    """A gap before the first tensor and between two, an overlap, an unknown type, non-zero padding, a tail."""
+    infos = [
+        {"name": "late", "dimensions": [8], "type": 0, "offset": 128},
+        {"name": "early", "dimensions": [10], "type": 0, "offset": 32},
+        {"name": "overlaps", "dimensions": [10], "type": 99, "offset": 64},
+    ]
+    octets = bytes(range(1, 161))
+    data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": octets, "tail": b"tail"})
+    edited = gs.GGUF.parse(new_file(data, edit.Set("a", 1, T.UINT8)))
+    assert (edited.tensor_data, edited.tail) == (octets, b"tail")
+    assert new_file(new_file(data, edit.Set("a", 1, T.UINT8)), edit.Unset("a")) == data
+    packed = gs.GGUF.parse(new_file(data, edit.DeleteTensor("early")))
+    # The size of the last tensor is not known: readers take all that follows.
+    assert packed.tensor_data == octets[128:160] + octets[64:128] + b"tail"
+    emptied = new_file(data, *(edit.DeleteTensor(info["name"]) for info in infos))
+    assert emptied.endswith(b"tail")
+
+
+def test_overlapping_tensors_are_packed_and_come_back(tmp_path):
+    infos = [
+        {"name": "a", "dimensions": [16], "type": 0, "offset": 0},
+        {"name": "b", "dimensions": [16], "type": 0, "offset": 32},
+        {"name": "c", "dimensions": [8], "type": 0, "offset": 32},
+    ]
+    octets = bytes(range(96))
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": octets}))
+    data = path.read_bytes()
+    change(path, edit.OrderTensors(["c"]))
+    assert gs.GGUF.parse(path.read_bytes()).tensor_data == octets[32:64] + octets[:64] + octets[32:96]
+    edit.undo(path)
+    assert path.read_bytes() == data
+
+
+def test_a_file_that_shrinks_while_it_is_planned_is_told(path):
+    with gs.open(path) as model:
+        os.truncate(path, 100)
+        with pytest.raises(gs.GGUFError, match="has changed since it was opened"):
+            edit.plan(model, [edit.Set("llama.context_length", 5)], in_place=True)
+
+
+def test_padding_stays_as_it_is_while_it_fits():
+    infos = [{"name": "a", "dimensions": [8], "type": 0, "offset": 0}]
+    pairs = [{"key": "k", "value_type": T.UINT32, "value": 1}]
+    plain = gs.GGUF.build({"metadata_kv": pairs, "tensor_infos": infos, "tensor_data": bytes(32)})
+    padding = len(gs.GGUF.parse(plain).padding)
+    data = gs.GGUF.build(
+        {"metadata_kv": pairs, "tensor_infos": infos, "padding": b"x" * padding, "tensor_data": bytes(32)}
+    )
+    assert padding > 8
+    assert gs.GGUF.parse(new_file(data, edit.Set("k", 2))).padding == b"x" * padding
+    assert not any(gs.GGUF.parse(new_file(data, edit.Set("k", 2, T.UINT64))).padding)
+
+
+def test_missing_data_is_not_packed():
+    data = demo_model()[:-3000]
+    with gs.open(data, check=False) as model:
+        edit.plan(model, [edit.Set("general.name", "x")])
+        with pytest.raises(gs.GGUFError, match=r"tensor 'output_norm.weight': 256 bytes declared, the file ends"):
+            edit.plan(model, [edit.OrderTensors(["output_norm.weight"])])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_last_edit_is_undone_only(path, number):
+    change(path, edit.Set("general.name", "first"))
+    first = path.read_bytes()
+    change(path, edit.Set("general.name", "second" if number else "x" * 1000))
+    edit.undo(path)
+    assert path.read_bytes() == first
+    with pytest.raises(gs.GGUFError, match="there is nothing to undo"):
+        edit.undo(path)
+
+
+def test_too_much_to_keep_is_not_kept(path, monkeypatch):
+    monkeypatch.setattr("gguf_schema.edit.planning.MOST_KEPT", 1000)
+    change(path, edit.Set("general.name", "first"))
+    plan = change(path, edit.DeleteTensor("token_embd.weight"))
+    assert str(plan).endswith("; it cannot be undone")
+    assert os.listdir(path.parent) == ["model.gguf"]
+
+
+def test_too_much_to_hold_is_not_patched(path, monkeypatch):
+    monkeypatch.setattr("gguf_schema.edit.planning.MOST_IN_PLACE", 1000)
+    change(path, reserve=300)
+    assert planned(path, edit.Set("general.name", "x")).why_not.endswith("bytes would change place")
+
+
+def test_a_file_that_changed_since_it_was_planned_is_refused(path):
+    with gs.open(path) as model:
+        patch = edit.plan(model, [edit.Set("llama.context_length", 5)], in_place=True)
+        rewrite = edit.plan(model, [edit.Set("general.name", "x" * 99)], in_place=True)
+        changed = bytearray(path.read_bytes())
+        changed[-1] ^= 1
+        path.write_bytes(changed)
+        os.utime(path, ns=(1, 1))
+        for plan in patch, rewrite:
+            with pytest.raises(gs.GGUFError, match="has changed since it was opened"):
+                edit.apply(plan)
+    assert path.read_bytes() == changed
+    assert os.listdir(path.parent) == ["model.gguf"]
+
+
+def test_a_file_that_was_replaced_since_is_refused(path):
+    with gs.open(path) as model:
+        plan = edit.plan(model, [edit.Set("llama.context_length", 5)], in_place=True)
+        other = path.with_name("other")
+        other.write_bytes(b"other")
+        other.rename(path)
+        with pytest.raises(gs.GGUFError, match="has changed since it was opened"):
+            edit.apply(plan)
+    assert path.read_bytes() == b"other"
+
+
+def test_what_has_no_path_is_not_changed_in_place():
+    with gs.open(demo_model()) as model:
+        with pytest.raises(gs.GGUFError, match="only a file with a path"):
+            edit.plan(model, [], in_place=True)
+        with pytest.raises(gs.GGUFError, match="one of a new file"):
+            edit.apply(edit.plan(model, []))
+
+
+def test_the_file_that_is_read_is_not_overwritten(path, tmp_path):
+    link = tmp_path / "link.gguf"
+    link.symlink_to(path)
+    with gs.open(path) as model:
+        plan = edit.plan(model, [edit.Set("general.name", "x")])
+        for target in path, link, str(path):
+            with pytest.raises(gs.GGUFError, match="the file that is read"):
+                edit.save(plan, target, overwrite=True)
+        other = tmp_path / "other.gguf"
+        other.write_bytes(b"precious")
+        with pytest.raises(FileExistsError):
+            edit.save(plan, other)
+        assert other.read_bytes() == b"precious"
+        edit.save(plan, other, overwrite=True)
+    assert name_of(other) == "x"
+    assert path.read_bytes() == demo_model()
+
+
+def test_owner_mode_and_links_stay(path, tmp_path):
+    path.chmod(0o640)
+    link, hard = tmp_path / "link.gguf", tmp_path / "hard.gguf"
+    link.symlink_to(path)
+    os.link(path, hard)
+    assert change(link, edit.Set("llama.context_length", 5)).record is not None
+    assert hard.read_bytes() == path.read_bytes()
+    patched = path.read_bytes()
+    assert change(link, edit.Set("general.name", "x" * 99)).record is None
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert name_of(path) == "x" * 99
+    assert hard.read_bytes() == patched
+
+
+def test_an_interrupted_edit_stops_the_next(path):
+    plan = planned(path, edit.Set("llama.context_length", 5))
+    (path.parent / "model.gguf.journal").write_bytes(journal.to_bytes(plan.record))
+    with pytest.raises(gs.GGUFError, match="was interrupted"):
+        change(path, edit.Set("llama.context_length", 6))
+    edit.recover(path)
+    change(path, edit.Set("llama.context_length", 6))
+
+
+LIST = [
+    {"set": "general.name", "value": "n"},
+    {"set": "a.floats", "type": "[FLOAT32]", "value": [1, 2.5]},
+    {"set": "a.nested", "type": "[[INT8], [STRING]]", "value": [[1], ["a"]]},
+    {"set": "a.text", "type": "STRING", "file": "text"},
+    {"set": "a.big", "type": "UINT64", "value": 2**64 - 1},
+    {"unset": "general.file_type"},
+    {"rename": "llama.block_count", "to": "llama.blocks"},
+    {"rename_tensor": "output_norm.weight", "to": "norm"},
+    {"delete_tensor": "blk.0.attn_q.weight"},
+    {"order_tensors": ["norm"]},
+    {"align": 64},
+]
+TOML = """
+[[edit]]
+set = "general.name"
+value = "n"
+[[edit]]
+set = "a.floats"
+type = "[FLOAT32]"
+value = [1, 2.5]
+[[edit]]
+set = "a.nested"
+type = "[[INT8], [STRING]]"
+value = [[1], ["a"]]
+[[edit]]
+set = "a.text"
+type = "STRING"
+file = "text"
+[[edit]]
+set = "a.big"
+type = "UINT64"
+value = 18446744073709551615
+[[edit]]
+unset = "general.file_type"
+[[edit]]
+rename = "llama.block_count"
+to = "llama.blocks"
+[[edit]]
+rename_tensor = "output_norm.weight"
+to = "norm"
+[[edit]]
+delete_tensor = "blk.0.attn_q.weight"
+[[edit]]
+order_tensors = ["norm"]
+[[edit]]
+align = 64
+"""
+
+
+def test_lists_in_json_and_toml_say_the_same(tmp_path):
+    (tmp_path / "text").write_bytes(b"line\r\n\xff\n")
+    edits = edits_of(json.dumps(LIST).encode(), False, tmp_path)
+    assert edits_of(json.dumps({"edit": LIST}).encode(), False, tmp_path) == edits
+    assert edits_of(TOML.encode(), True, tmp_path) == edits
+    assert edits[3] == edit.Set("a.text", "line\r\n\udcff\n", T.STRING)
+    with gs.open(new_file(demo_model(), *edits)) as model:
+        assert list(model.metadata)[-5:] == ["a.floats", "a.nested", "a.text", "a.big", "general.alignment"]
+        assert model.metadata["a.big"] == 2**64 - 1
+        assert next(iter(model.tensors)) == "norm"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}",
+        b"\xff",
+        b"[1]",
+        b"[" * 100_000,
+        b'[{"set": "a"}]',
+        b'[{"set": "a", "value": 1, "file": "x"}]',
+        b'[{"set": "a", "value": 1, "typ": "UINT8"}]',
+        b'[{"set": "a", "value": 1, "type": 3}]',
+        b'[{"set": 1, "value": 1}]',
+        b'[{"set": "a", "unset": "a"}]',
+        b'[{"rename": "a"}]',
+        b'[{"order_tensors": "a"}]',
+        b'[{"order_tensors": [1]}]',
+        b'{"edit": [], "edits": []}',
+    ],
+)
+def test_what_is_no_list_of_edits(data):
+    with pytest.raises(gs.GGUFError):
+        edits_of(data, False)
+
+
+def test_the_preview_shows_the_differences(path):
+    text = preview(planned(path, edit.Set("llama.context_length", 5), edit.Unset("general.name")), "model.gguf")
+    assert text.splitlines()[:4] == [
+        "--- model.gguf",
+        "+++ model.gguf (edited)",
+        "- general.name: STRING = 'gguf_schema demo'",
+        "~ llama.context_length: UINT32 128 -> 5",
+    ]
+    assert preview(planned(path), "model.gguf") == "nothing to do"
+
+
+@pytest.mark.parametrize("path", corpus_files("*.gguf"), ids=lambda path: path.stem)
+def test_real_files_come_back(path):
+    edited = new_file(path.read_bytes(), edit.Set("a.b", [1.5, math.nan], ArrayType(T.FLOAT32)), reserve=100)
+    assert len(gs.open(edited).metadata.pairs) == len(gs.open(path.read_bytes()).metadata.pairs) + 2
+    assert new_file(edited, edit.Unset("a.b"), reserve=0) == path.read_bytes()
+
+
+@pytest.mark.parametrize("alignment", [8, 32, 4096])
+@pytest.mark.parametrize("read", [peers.read_with_gguf_py, peers.read_with_llama_cpp])
+def test_other_readers_take_what_was_edited(path, read, alignment):
+    """Infos, offsets and data are where they look for them."""
+    change(
+        path,
+        edit.Set("general.name", "edited"),
+        edit.OrderTensors(["output_norm.weight"]),
+        edit.DeleteTensor("blk.0.ffn_up.weight"),
+        edit.Align(alignment),
+        reserve=5000,
+    )
+    assert change(path, edit.Set("tokenizer.chat_template", "x" * 3000, T.STRING)).record is not None
+    seen = read(path.read_bytes())
+    pairs = {pair.key: pair.value for pair in seen.pairs}
+    assert (pairs["general.name"], pairs["tokenizer.chat_template"]) == ("edited", "x" * 3000)
+    with gs.open(path) as model:
+        assert [tensor.name for tensor in seen.tensors] == list(model.tensors)
+        assert [tensor.data for tensor in seen.tensors] == [tensor.data.tobytes() for tensor in model.tensors.values()]

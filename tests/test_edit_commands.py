@@ -1,0 +1,367 @@
+"""get, set, unset and edit on the command line."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import gguf_schema as gs
+from gguf_schema import edit, journal
+from gguf_schema.cli import main
+from gguf_schema.demo import demo_model
+from gguf_schema.edit.reserve import KEY
+from gguf_schema.enums import ArrayType
+from gguf_schema.enums import GGUFValueType as T
+
+GGUF_SCHEMA = [sys.executable, "-m", "gguf_schema"]
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path, monkeypatch):
+    """model.gguf in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "model.gguf"
+    path.write_bytes(demo_model())
+    return path
+
+
+def run(capsys, *arguments):
+    """Status, stdout and stderr of a command."""
+    try:
+        status = main(list(arguments))
+    except SystemExit as exit:
+        status = exit.code
+    return status, *capsys.readouterr()
+
+
+def value(capsys, key, *options, file="model.gguf"):
+    status, out, err = run(capsys, "get", file, key, *options)
+    assert (status, err) == (0, "")
+    return out.removesuffix("\n")
+
+
+def test_get(capsys):
+    assert value(capsys, "general.name") == "gguf_schema demo"
+    assert value(capsys, "llama.context_length") == "128"
+    assert value(capsys, "llama.attention.layer_norm_rms_epsilon") == "9.999999747378752e-06"
+    assert json.loads(value(capsys, "tokenizer.ggml.tokens"))[-1] == "▁cat"
+    assert value(capsys, "tokenizer.ggml.tokens", "--type") == "[STRING]"
+    assert value(capsys, "llama.context_length", "--type") == "UINT32"
+    assert json.loads(value(capsys, "llama.context_length", "--json")) == {
+        "key": "llama.context_length",
+        "type": "UINT32",
+        "value": 128,
+    }
+    assert run(capsys, "get", "model.gguf", "no.key") == (
+        1,
+        "",
+        "gguf-schema: model.gguf: there is no key 'no.key'\n",
+    )
+
+
+VALUES = {
+    "a.uint8": (T.UINT8, 255),
+    "a.int8": (T.INT8, -128),
+    "a.uint16": (T.UINT16, 65535),
+    "a.int16": (T.INT16, -32768),
+    "a.uint32": (T.UINT32, 2**32 - 1),
+    "a.int32": (T.INT32, -(2**31)),
+    "a.float32": (T.FLOAT32, float("-inf")),
+    "a.bool": (T.BOOL, True),
+    "a.odd": (T.BOOL, 7),
+    "a.string": (T.STRING, "line\r\nand \x1b[31m\udcff ☃ '\"@"),
+    "a.at": (T.STRING, "@at"),
+    "a.empty": (T.STRING, ""),
+    "a.uint64": (T.UINT64, 2**64 - 1),
+    "a.int64": (T.INT64, -(2**63)),
+    "a.float64": (T.FLOAT64, 0.1),
+    "a.strings": (ArrayType(T.STRING), ["\udc80", "", "a\0b"]),
+    "a.numbers": (ArrayType(T.INT64), [2**63 - 1, -1]),
+    "a.none": (ArrayType(T.FLOAT64), []),
+    "a.nested": (ArrayType(T.ARRAY, (ArrayType(T.INT8), ArrayType(T.STRING))), [[1, 2], ["x"]]),
+    "a.arrays": (ArrayType(T.ARRAY, (ArrayType(T.ARRAY, (ArrayType(T.BOOL),)),)), [[[True, False]]]),
+    "a.nothing": (ArrayType(T.ARRAY), []),
+}
+
+
+def test_what_get_prints_set_takes(capsys):
+    """All types: strings from the bytes of --raw in a file, others as printed."""
+    gs.write("values.gguf", VALUES)
+    words = []
+    for key, (type, _) in VALUES.items():
+        named = value(capsys, key, "--type", file="values.gguf")
+        assert edit.type_named(named) == type
+        if type is T.STRING:
+            out = subprocess.run([*GGUF_SCHEMA, "get", "values.gguf", key, "--raw"], stdout=subprocess.PIPE, check=True)
+            with open(key, "wb") as file:
+                file.write(out.stdout)
+            words.append(f"{key}:{named}=@{key}")
+        else:
+            words.append(f"{key}:{named}={value(capsys, key, file='values.gguf')}")
+    gs.write("empty.gguf", {})
+    assert run(capsys, "set", "empty.gguf", "again.gguf", *words)[0] == 0
+    with open("again.gguf", "rb") as again, open("values.gguf", "rb") as values:
+        assert again.read() == values.read()
+
+
+def test_get_prints_nothing_that_a_terminal_obeys(capsys):
+    gs.write("values.gguf", VALUES)
+    assert value(capsys, "a.string", file="values.gguf") == "line\\r\nand \\x1b[31m\\udcff ☃ '\"@"
+    assert "\x1b" not in value(capsys, "a.string", "--json", file="values.gguf")
+
+
+def test_set_writes_a_new_file(capsys, path):
+    status, out, err = run(capsys, "set", "model.gguf", "new.gguf", "general.name=New = name", "a.b:[UINT8]=[1,2]")
+    assert (status, out) == (0, "")
+    assert err.startswith("gguf-schema: new.gguf: a new file: ")
+    assert value(capsys, "general.name", file="new.gguf") == "New = name"
+    assert value(capsys, "a.b", file="new.gguf") == "[1, 2]"
+    assert path.read_bytes() == demo_model()
+    assert sorted(os.listdir()) == ["model.gguf", "new.gguf"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["set", "model.gguf"], "say OUT, the name of the new file, or --in-place"),
+        (["set", "model.gguf", "general.name=x"], "say what is to be edited"),
+        (["set", "--in-place", "model.gguf"], "say what is to be edited"),
+        (
+            ["set", "--in-place", "model.gguf", "new.gguf", "a=b"],
+            "expected KEY=VALUE or KEY:TYPE=VALUE, found 'new.gguf'",
+        ),
+        (["set", "--in-place", "model.gguf", "=b"], "expected KEY=VALUE"),
+        (["set", "--in-place", "-", "general.name=x"], "standard input cannot be changed in place"),
+        (["set", "--in-place", "model.gguf", "a:FLOAT=1"], "'FLOAT' is no type"),
+        (["set", "--in-place", "model.gguf", "a=1"], "there is no key 'a'"),
+        (["set", "--in-place", "model.gguf", "general.name=@missing"], "No such file"),
+        (["set", "model.gguf", "model.gguf", "general.name=x"], "the file that is read"),
+        (["set", "model.gguf", "model.gguf", "general.name=x", "--force"], "the file that is read"),
+        (["set", "model.gguf", "there", "general.name=x"], "there is there already; --force replaces it"),
+        (["set", "model.gguf", "no/where.gguf", "general.name=x"], "cannot write no/where.gguf: No such file"),
+        (["set", "missing.gguf", "new.gguf", "general.name=x"], "missing.gguf: No such file"),
+        (["unset", "--in-place", "model.gguf", "a"], "there is no key 'a'"),
+        (["edit", "--in-place", "model.gguf"], "say what is to be edited"),
+        (["edit", "--in-place", "model.gguf", "a", "b"], "expected one list of edits, found a b"),
+        (["edit", "--in-place", "model.gguf", "there"], "no list of edits"),
+        (["edit", "--undo", "model.gguf"], "there is nothing to undo"),
+        (["edit", "--undo", "model.gguf", "there"], "go with a FILE alone"),
+        (["edit", "--recover", "--in-place", "model.gguf"], "go with a FILE alone"),
+    ],
+)
+def test_refusals(capsys, path, arguments, message):
+    (path.parent / "there").write_bytes(b"precious")
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert path.read_bytes() == demo_model()
+    assert (path.parent / "there").read_bytes() == b"precious"
+    assert sorted(os.listdir()) == ["model.gguf", "there"]
+
+
+def test_force_replaces_another_file(capsys, path):
+    (path.parent / "there").write_bytes(b"old")
+    assert run(capsys, "unset", "model.gguf", "there", "general.name", "--force")[0] == 0
+    assert "general.name" not in gs.open((path.parent / "there").read_bytes()).metadata
+
+
+def test_a_worked_example(capsys, path):
+    """A reserve once, then patches; each is undone, and the file is as it was."""
+    status, _, err = run(capsys, "edit", "--in-place", "model.gguf", "--reserve", "4096")
+    assert status == 0
+    assert "a new file in the place of the old one (metadata and tensor infos grow by 4139 bytes" in err
+    reserved = path.read_bytes()
+    (path.parent / "template.jinja").write_text("{{ messages }}\n" * 20)
+    arguments = ["set", "-i", "model.gguf", "tokenizer.chat_template:STRING=@template.jinja"]
+    status, out, err = run(capsys, *arguments, "--dry-run")
+    assert (status, err) == (0, "")
+    assert "+ tokenizer.chat_template: STRING = '{{ messages }}" in out
+    assert "a patch in place: " in out
+    assert path.read_bytes() == reserved
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (0, "")
+    assert "the reserve goes from 4096 to 3753 bytes" in err
+    assert value(capsys, "tokenizer.chat_template") == "{{ messages }}\n" * 20
+    assert run(capsys, "set", "-i", "model.gguf", "tokenizer.ggml.bos_token_id=2")[0] == 0
+    assert value(capsys, "tokenizer.ggml.bos_token_id") == "2"
+    assert run(capsys, "edit", "--undo", "model.gguf")[0] == 0
+    assert value(capsys, "tokenizer.ggml.bos_token_id") == "1"
+    assert run(capsys, "unset", "-i", "model.gguf", "tokenizer.chat_template")[0] == 0
+    assert path.read_bytes() == reserved
+    status, _, err = run(capsys, "unset", "-i", "model.gguf", KEY)
+    assert path.read_bytes() == demo_model()
+
+
+def test_lists_of_edits(capsys, path, monkeypatch):
+    folder = path.parent / "edits"
+    folder.mkdir()
+    (folder / "text").write_bytes(b"from a file")
+    (folder / "edits.toml").write_text('[[edit]]\nset = "general.name"\nfile = "text"\n[[edit]]\nalign = 64\n')
+    assert run(capsys, "edit", "model.gguf", "new.gguf", "edits/edits.toml")[0] == 0
+    with gs.open("new.gguf") as model:
+        assert (model.metadata["general.name"], model.alignment) == ("from a file", 64)
+    (folder / "edits.json").write_text('[{"unset": "general.alignment"}, {"set": "general.name", "value": "x"}]')
+    assert run(capsys, "edit", "-i", "new.gguf", "edits/edits.json")[0] == 0
+    with gs.open("new.gguf") as model:
+        assert (model.metadata["general.name"], model.alignment) == ("x", 32)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'[{"set": "general.name", "value": "stdin"}]')))
+    assert run(capsys, "edit", "-i", "new.gguf", "-")[0] == 0
+    assert value(capsys, "general.name", file="new.gguf") == "stdin"
+
+
+def test_standard_input_and_output():
+    command = [*GGUF_SCHEMA, "set", "-", "-", "general.name=piped"]
+    piped = subprocess.run(command, input=demo_model(), capture_output=True, check=True)
+    assert gs.open(piped.stdout).metadata["general.name"] == "piped"
+    assert piped.stderr.startswith(b"gguf-schema: -: a new file: ")
+
+
+def test_what_was_refused_is_edited_if_asked_for(capsys, path):
+    pair = {"key": "a", "value_type": T.UINT8, "value": 1}
+    path.write_bytes(gs.GGUF.build({"metadata_kv": [pair, pair], "tensor_infos": []}))
+    assert run(capsys, "set", "model.gguf", "new.gguf", "b:UINT8=1")[0] == 2
+    status, _, err = run(capsys, "set", "model.gguf", "new.gguf", "b:UINT8=1", "--no-check")
+    assert status == 0
+    assert "the key 'a' stands in metadata_kv[0] already" in err
+
+
+def interrupted(path, *edits):
+    """Leave a file as a killed editor leaves it."""
+    with gs.open(path) as model:
+        record = edit.plan(model, edits, in_place=True).record
+    (path.parent / "model.gguf.journal").write_bytes(journal.to_bytes(record))
+    change = record.changes()[0]
+    with open(path, "r+b") as file:
+        file.seek(change.start)
+        file.write(change.new)
+
+
+def test_commands_tell_of_an_interrupted_edit(capsys, path):
+    interrupted(path, edit.Set("llama.context_length", 5), edit.Set("tokenizer.ggml.bos_token_id", 5))
+    told = "gguf-schema: model.gguf: an edit of it was interrupted"
+    for command in (
+        ["info", "model.gguf"],
+        ["dump", "model.gguf"],
+        ["get", "model.gguf", "general.name"],
+        ["check", "model.gguf"],
+        ["explain", "model.gguf"],
+        ["diff", "model.gguf", "model.gguf"],
+    ):
+        status, _, err = run(capsys, *command)
+        assert status == 0
+        assert told in err
+    for command in ["set", "model.gguf", "new.gguf", "general.name=x"], ["set", "-i", "model.gguf", "a=b", "--dry-run"]:
+        status, out, err = run(capsys, *command)
+        assert (status, out) == (2, "")
+        assert told in err
+    status, _, err = run(capsys, "edit", "--recover", "model.gguf")
+    assert status == 0
+    assert "an edit had been interrupted: the file is as it was before" in err
+    assert path.read_bytes() == demo_model()
+    status, _, err = run(capsys, "edit", "--recover", "model.gguf")
+    assert (status, err) == (0, "gguf-schema: model.gguf: no edit of it was interrupted\n")
+
+
+def test_the_next_edit_in_place_mends_the_file_first(capsys, path):
+    interrupted(path, edit.Set("llama.context_length", 5), edit.Set("tokenizer.ggml.bos_token_id", 5))
+    status, _, err = run(capsys, "set", "-i", "model.gguf", "llama.block_count=2")
+    assert status == 0
+    assert "the file is as it was before" in err
+    with gs.open(path) as model:
+        assert model.metadata["llama.context_length"] == 128
+        assert model.metadata["llama.block_count"] == 2
+
+
+def test_an_edit_that_was_all_but_done_stays(capsys, path):
+    interrupted(path, edit.Set("llama.context_length", 5))
+    status, _, err = run(capsys, "edit", "--recover", "model.gguf")
+    assert status == 0
+    assert "all but done: the file is as edited" in err
+    assert value(capsys, "llama.context_length") == "5"
+    assert run(capsys, "edit", "--undo", "model.gguf")[0] == 0
+    assert path.read_bytes() == demo_model()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")
+def test_two_editors_at_once(capsys, path):
+    with journal.exclusive(str(path)):
+        status, _, err = run(capsys, "set", "-i", "model.gguf", "llama.block_count=2")
+    assert status == 2
+    assert "another process is editing the file" in err
+    assert path.read_bytes() == demo_model()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")
+def test_links_are_told_of(capsys, path):
+    os.symlink("model.gguf", "link.gguf")
+    os.link("model.gguf", "hard.gguf")
+    for options in ["--dry-run"], []:
+        status, _, err = run(capsys, "set", "-i", "link.gguf", "general.name=" + "x" * 99, *options)
+        assert status == 0
+        assert f"it is a symbolic link; {path} is what is changed" in err
+        assert "it has other names (hard links): what they name stays as it was" in err
+    assert os.path.islink("link.gguf")
+    assert value(capsys, "general.name") == "x" * 99
+    assert value(capsys, "general.name", file="hard.gguf") == "gguf_schema demo"
+
+
+def limited(*command):
+    """Run a command that can write no file of more than 20,000 bytes."""
+    code = (
+        "import resource, sys; from gguf_schema.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)); sys.exit(main(sys.argv[1:]))"
+    )
+    return subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")
+def test_no_room(path):
+    """New files and journals that are too large leave all as it was."""
+    for command in (
+        ["set", "model.gguf", "new.gguf", "general.name=x"],
+        ["set", "-i", "model.gguf", "general.name=" + "x" * 99],
+    ):
+        done = limited(*command)
+        assert done.returncode == 2
+        assert "File too large" in done.stderr
+        assert path.read_bytes() == demo_model()
+        assert os.listdir() == ["model.gguf"]
+    with gs.open(path) as model:
+        big = edit.plan(model, [edit.Set("big", bytes(9000), T.STRING)], in_place=True, reserve=20000)
+        edit.apply(big)
+    os.unlink("model.gguf.undo")
+    before = path.read_bytes()
+    done = limited("set", "-i", "model.gguf", "big=" + "y" * 9000 + "y" * 2000)
+    assert done.returncode == 2
+    assert "File too large" in done.stderr
+    assert path.read_bytes() == before
+    assert os.listdir() == ["model.gguf"]
+
+
+def test_a_folder_that_cannot_be_written_to(capsys, path, monkeypatch):
+    """Neither a journal nor a new file can be made there."""
+    original = os.open
+
+    def denied(name, flags, *args, **kwargs):
+        if flags & os.O_CREAT:
+            raise PermissionError(13, "Permission denied", name)
+        return original(name, flags, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", denied)
+    for word in "llama.context_length=5", "general.name=" + "x" * 99:
+        status, _, err = run(capsys, "set", "-i", "model.gguf", word)
+        assert status == 2
+        assert "Permission denied" in err
+    assert path.read_bytes() == demo_model()
+    assert os.listdir() == ["model.gguf"]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_file_that_is_read_only(capsys, path):
+    path.chmod(0o444)
+    status, _, err = run(capsys, "set", "-i", "model.gguf", "llama.context_length=5")
+    assert status == 2
+    assert "Permission denied" in err

@@ -1,0 +1,280 @@
+"""Changes in place: whole or not at all, told to who looks, undone; nothing lost where they fail."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from gguf_schema import journal
+from gguf_schema.errors import GGUFError
+from gguf_schema.journal import BusyError, Change, record
+
+OLD = bytes(range(256)) * 40
+NEW = OLD[:100] + b"new" + OLD[103:5000] + b"also new" + OLD[5008:]
+CHANGES = [Change(100, OLD[100:103], b"new"), Change(5000, OLD[5000:5008], b"also new")]
+
+posix = pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "file.gguf"
+    path.write_bytes(OLD)
+    return path
+
+
+def the_record():
+    return journal.in_place(len(OLD), [Change(0, OLD[:6000], NEW[:6000])])
+
+
+def change(path, **options):
+    with journal.exclusive(str(path)) as handle:
+        journal.apply(str(path), handle, the_record(), **options)
+
+
+def recover(path):
+    with journal.exclusive(str(path)) as handle:
+        return journal.recover(str(path), handle)
+
+
+def no_rewrite(record):
+    raise AssertionError("a change in place is undone in place")
+
+
+def names(path):
+    return sorted(file.name for file in path.parent.iterdir())
+
+
+def torn(path, data):
+    """Leave the journal of a change that was killed, and these bytes."""
+    path.write_bytes(data)
+    record.write_durably(journal.journal_of(path), journal.to_bytes(the_record()), 0o600)
+
+
+def test_a_change_and_its_undoing(path):
+    change(path)
+    assert path.read_bytes() == NEW
+    assert names(path) == ["file.gguf", "file.gguf.undo"]
+    journal.undo(str(path), no_rewrite)
+    assert path.read_bytes() == OLD
+    assert names(path) == ["file.gguf"]
+    with pytest.raises(GGUFError, match="there is nothing to undo"):
+        journal.undo(str(path), no_rewrite)
+
+
+def test_differences_are_as_few_as_is_worth_it():
+    assert the_record().changes() == CHANGES
+    assert record.differences(Change(7, b"", b"")) == record.differences(Change(7, b"same", b"same")) == []
+    near = Change(7, b"a" + b"-" * 32 + b"a", b"b" + b"-" * 32 + b"b")
+    assert record.differences(near) == [near]
+    far = Change(7, b"a" + b"-" * 33 + b"a", b"b" + b"-" * 33 + b"b")
+    assert record.differences(far) == [Change(7, b"a", b"b"), Change(41, b"a", b"b")]
+
+
+def test_a_record_is_read_as_it_was_written(path):
+    for one in the_record(), record.reverse(the_record()):
+        path.write_bytes(journal.to_bytes(one))
+        assert record.load(str(path)) == one
+    assert record.reverse(record.reverse(the_record())) == the_record()
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (OLD, False),
+        (NEW, True),
+        (NEW[:3000] + OLD[3000:], False),
+        (OLD[:101] + NEW[101:5003] + OLD[5003:], False),
+        (OLD[:3000] + NEW[3000:], False),
+    ],
+    ids=["untouched", "done", "between", "torn", "backwards"],
+)
+def test_an_interrupted_change_is_undone_unless_it_is_complete(path, data, told):
+    torn(path, data)
+    assert "was interrupted" in journal.trouble(path)
+    assert recover(path) is told
+    assert path.read_bytes() == (NEW if told else OLD)
+    assert names(path) == (["file.gguf", "file.gguf.undo"] if told else ["file.gguf"])
+    assert recover(path) is None
+    assert journal.trouble(path) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [OLD[:50] + b"!" + OLD[51:], OLD[:101] + b"!" + OLD[102:], OLD + b"!", OLD[:-1], b""],
+    ids=["beside", "within", "longer", "shorter", "empty"],
+)
+def test_a_file_that_others_changed_is_left_alone(path, data):
+    torn(path, data)
+    with pytest.raises(GGUFError, match="remove the journal"):
+        recover(path)
+    assert path.read_bytes() == data
+    os.unlink(journal.journal_of(path))
+    path.write_bytes(OLD)
+    change(path)
+    path.write_bytes(data)
+    with pytest.raises(GGUFError, match="changed since its last edit"):
+        journal.undo(str(path), no_rewrite)
+    path.write_bytes(data)
+    with pytest.raises(GGUFError, match="changed since the edit was planned"):
+        change(path)
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("cut", [0, 10, 80, 200, -1])
+def test_a_damaged_journal_is_refused(path, cut):
+    torn(path, OLD)
+    place = journal.journal_of(path)
+    with open(place, "r+b") as file:
+        file.truncate(os.path.getsize(place) + cut if cut < 0 else cut)
+    with pytest.raises(GGUFError, match="is damaged"):
+        recover(path)
+    assert path.read_bytes() == OLD
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]\n",
+        b"{}\n",
+        b"[" * 100_000,
+        b"\xff\n",
+        b'{"parts": [5], "in_place": true, "before": 1, "after": 2}\n',
+        b'{"parts": [[0, 5]], "in_place": false, "before": [5, [], ""], "after": [4, [], ""]}\n',
+        b'{"parts": [[-5, 5]], "in_place": false, "before": [5, [], ""], "after": [5, [], ""]}\n',
+        b'{"parts": [["0", "5"]], "in_place": false, "before": [5, [], ""], "after": [5, [], ""]}\n',
+        b'{"parts": [[0, 5]], "in_place": false, "before": [5, [[0, 6]], ""], "after": [5, [], ""]}\n',
+        b'{"parts": [[0, 5]], "in_place": false, "before": [5, [], ""], "after": [5, [[1, 2.0]], ""]}\n',
+        b'{"parts": [5], "in_place": false, "before": [5, [], ""], "after": [5, [], ""]}\nabc',
+    ],
+)
+def test_a_record_that_is_none_is_refused(path, body):
+    """The checksum is right: somebody made it up."""
+    import hashlib
+
+    data = record.FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body
+    (path.parent / "file.gguf.journal").write_bytes(data)
+    with pytest.raises(GGUFError, match="is no record of a change"):
+        recover(path)
+
+
+def failing(monkeypatch, name, after, error):
+    """Let a call to the system fail, but the first ones."""
+    original, count = getattr(os, name), 0
+
+    def call(*args, **kwargs):
+        nonlocal count
+        count += 1
+        if count == after + 1:
+            raise error
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(os, name, call)
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()], ids=["full", "interrupted"])
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("write", 0), ("fsync", 0), ("replace", 0), ("write", 1), ("write", 2), ("fsync", 2), ("replace", 1)],
+)
+def test_where_it_fails_the_file_is_as_it_was(path, monkeypatch, name, after, error):
+    with monkeypatch.context() as patched:
+        failing(patched, name, after, error)
+        with pytest.raises(type(error)):
+            change(path)
+    assert path.read_bytes() == OLD
+    assert names(path) == ["file.gguf"]
+
+
+def test_where_it_cannot_be_put_back_the_journal_stays(path, monkeypatch):
+    """The disk goes away after the first change."""
+    original, is_broken = os.write, False
+
+    def write(handle, data):
+        nonlocal is_broken
+        if is_broken:
+            raise OSError(errno.EIO, "Input/output error")
+        is_broken = bytes(data) == b"new"
+        return original(handle, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", write)
+        with pytest.raises(OSError, match="Input/output"):
+            change(path)
+    assert path.read_bytes() == OLD[:100] + b"new" + OLD[103:]
+    assert recover(path) is False
+    assert path.read_bytes() == OLD
+
+
+def test_a_record_that_cannot_be_left_prevents_the_change(path, monkeypatch):
+    with monkeypatch.context() as patched:
+        failing(patched, "fsync", 0, FULL)
+        with pytest.raises(OSError, match="No space"):
+            journal.keeping(str(path), the_record()).__enter__()
+    assert names(path) == ["file.gguf"]
+    with journal.keeping(str(path), the_record()):
+        assert "file.gguf.undo" not in names(path)
+    assert names(path) == ["file.gguf", "file.gguf.undo"]
+    with journal.keeping(str(path), None):
+        assert "file.gguf.undo" in names(path)
+    assert names(path) == ["file.gguf"]
+
+
+@posix
+def test_the_second_editor_is_told(path):
+    code = (
+        "import sys; from gguf_schema import journal\n"
+        "with journal.exclusive(sys.argv[1]): print('locked', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(BusyError, match="another process is editing"):
+            change(path)
+        assert journal.trouble(path) is None
+        record.write_durably(journal.journal_of(path), b"", 0o600)
+        assert "just being edited" in journal.trouble(path)
+        other.send_signal(signal.SIGKILL)
+    assert "was interrupted" in journal.trouble(path)
+
+
+@posix
+def test_a_file_that_was_replaced_is_not_taken_for_it(path, monkeypatch):
+    original = os.open
+
+    def replaced(name, *args, **kwargs):
+        handle = original(name, *args, **kwargs)
+        if name == str(path):
+            other = path.with_suffix(".new")
+            other.write_bytes(OLD)
+            os.rename(other, path)
+        return handle
+
+    monkeypatch.setattr(os, "open", replaced)
+    with pytest.raises(BusyError, match="just replaced"):
+        change(path)
+
+
+@posix
+def test_links_lead_to_the_file(path, tmp_path):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    link = folder / "link.gguf"
+    link.symlink_to(path)
+    assert journal.journal_of(link) == str(path) + ".journal"
+    torn(path, OLD)
+    assert "was interrupted" in journal.trouble(link)
+
+
+@posix
+def test_the_records_are_no_more_readable_than_the_file(path):
+    path.chmod(0o600)
+    change(path)
+    assert os.stat(journal.undo_of(path)).st_mode & 0o777 == 0o600
