@@ -7,7 +7,6 @@ counts as JSON, and fails where a file is neither old nor new.
 import json
 import os
 import random
-import signal
 import sys
 import time
 from collections import Counter
@@ -18,36 +17,10 @@ import numpy as np
 import gguf_schema as gs
 from gguf_schema import edit, journal
 from gguf_schema.cli.streams import models_in
+from tests.killing import Calls, killed, restore
 
-CALLS = ("open", "write", "fsync", "replace", "unlink", "link", "copy_file_range", "sendfile")
 TEXT = "x" * 3000
 EDITS = [edit.Set("general.name", "A longer name than before"), edit.Set("tokenizer.chat_template", TEXT)]
-
-
-class Calls:
-    """Counts calls to the system, and kills the process before one of them, or in the middle of a write."""
-
-    def __init__(self, pipe: int, last: int, torn: bool) -> None:
-        self.pipe, self.last, self.torn, self.count = pipe, last, torn, 0
-        for name in CALLS:
-            if hasattr(os, name):
-                setattr(os, name, self.counted(name, getattr(os, name)))
-
-    def counted(self, name, original):
-        def call(*args, **kwargs):
-            self.count += 1
-            if self.count == self.last:
-                if self.torn and name == "write":
-                    original(args[0], memoryview(args[1])[: len(args[1]) // 2])
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = original(*args, **kwargs)
-            WRITE(self.pipe, name[:1].encode())
-            return result
-
-        return call
-
-
-WRITE = os.write
 
 
 def model(path, size):
@@ -111,47 +84,6 @@ def files(path):
     return {name: file.read_bytes() for file in path.parent.iterdir() if (name := file.name)}
 
 
-def restore(path, kept):
-    for file in path.parent.iterdir():
-        file.unlink()
-    for name, data in kept.items():
-        (path.parent / name).write_bytes(data)
-
-
-def killed(path, action, last=0, torn=False, delay=None):
-    """Fork a process that does something, and kill it.
-
-    Args:
-        path: The file.
-        action: What is done.
-        last: The number of the call that it does not live to see.
-        torn: Let it do half of that, if it is a write.
-        delay: Or kill it so many seconds after its start.
-
-    Returns:
-        The calls that it made, and whether it ended by itself.
-    """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(reading)
-        Calls(writing, last, torn)
-        WRITE(writing, b".")
-        action(path)
-        os._exit(0)
-    os.close(writing)
-    calls = os.read(reading, 1)
-    if delay is not None:
-        time.sleep(delay)
-        os.kill(child, signal.SIGKILL)
-    while more := os.read(reading, 4096):
-        calls += more
-    os.close(reading)
-    status = os.waitpid(child, 0)[1]
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, status
-    return calls.decode(), not os.WIFSIGNALED(status)
-
-
 def look(path, old, new):
     """What is left is whole, at the latest after it was mended; nothing else is taken for a model."""
     assert models_in(str(path.parent)) == [str(path)]
@@ -177,14 +109,14 @@ class Scenario:
     def __init__(self, path: Path, name: str, size: int) -> None:
         self.path, self.name = path, name
         before, self.action = SCENARIOS[name]
-        restore(path, {})
+        restore(path.parent, {})
         model(path, size)
         first = path.read_bytes()
         before(path)
         self.kept = files(path)
         self.old = first if name == "recover" else path.read_bytes()
         start = time.perf_counter()
-        self.calls, ended = killed(path, self.action)
+        self.calls, ended = killed(lambda: self.action(path))
         self.seconds = time.perf_counter() - start
         self.new = path.read_bytes()
         assert ended
@@ -192,8 +124,8 @@ class Scenario:
 
     def kill(self, last=0, torn=False, delay=None):
         """Kill it once, and look at what is left; what is counted of that."""
-        restore(self.path, self.kept)
-        made, ended = killed(self.path, self.action, last, torn, delay)
+        restore(self.path.parent, self.kept)
+        made, ended = killed(lambda: self.action(self.path), last, torn, delay)
         found = look(self.path, self.old, self.new)
         if ended:
             return Counter()

@@ -7,8 +7,6 @@ each scenario; prints counts as JSON, and fails where something is neither old n
 import json
 import os
 import random
-import select
-import signal
 import sys
 import time
 from collections import Counter
@@ -20,54 +18,7 @@ import pytest
 import gguf_schema as gs
 from gguf_schema.cli.streams import models_in
 from gguf_schema.shards import merge, open_shards, split
-
-CALLS = ("open", "fsync", "replace", "unlink", "link", "copy_file_range", "sendfile")
-WRITE = os.write
-
-
-def count_calls(pipe: int, last: int) -> None:
-    """Tell of each call to the system by its first letter, and die before one of them."""
-    made = 0
-
-    def counted(name, original):
-        def call(*args, **kwargs):
-            nonlocal made
-            made += 1
-            if made == last:
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = original(*args, **kwargs)
-            WRITE(pipe, name[:1].encode())
-            return result
-
-        return call
-
-    for name in CALLS:
-        if hasattr(os, name):
-            setattr(os, name, counted(name, getattr(os, name)))
-
-
-def killed(action, last=0, delay=None):
-    """Fork a process that does something, and kill it: the calls that it made, and whether it ended by itself."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(reading)
-        count_calls(writing, last)
-        WRITE(writing, b".")
-        action()
-        os._exit(0)
-    os.close(writing)
-    if delay is not None:
-        select.select([reading], [], [])
-        time.sleep(delay)
-        os.kill(child, signal.SIGKILL)
-    calls = b""
-    while more := os.read(reading, 4096):
-        calls += more
-    os.close(reading)
-    status = os.waitpid(child, 0)[1]
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, status
-    return calls.decode(), not os.WIFSIGNALED(status)
+from tests.killing import killed, restore
 
 
 def model(path, value):
@@ -88,13 +39,6 @@ def do_merge(folder):
 def files(folder):
     """The models that somebody may find there."""
     return {Path(path).name: Path(path).read_bytes() for path in models_in(str(folder))}
-
-
-def restore(folder, kept):
-    for file in folder.iterdir():
-        file.unlink()
-    for name, data in kept.items():
-        (folder / name).write_bytes(data)
 
 
 def look(folder, old, new):
@@ -143,9 +87,9 @@ def main(folder: str, moments: str) -> None:
         plans += [(0, random.random() * taken) for _ in range(int(moments))]
         for last, delay in plans:
             restore(out, old)
-            made, ended = killed(lambda action=action: action(root), last, delay)
+            made, ended = killed(lambda action=action: action(root), last, delay=delay)
             counts["kills"] += not ended
-            counts["between"] += not ended and bool(set(made) & set("cs")) and made.count("r") < calls.count("r")
+            counts["between"] += not ended and bool(set(made) & set("wcs")) and made.count("r") < calls.count("r")
             counts[f"{name}: {look(out, old, new)}"] += not ended
             assert {name: (root / name).read_bytes() for name in inputs} == inputs, "an input was touched"
         action(root)

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -141,7 +142,7 @@ def test_set_writes_a_new_file(capsys, path):
         (["set", "model.gguf", "model.gguf", "general.name=x"], "the file that is read"),
         (["set", "model.gguf", "model.gguf", "general.name=x", "--force"], "the file that is read"),
         (["set", "model.gguf", "there", "general.name=x"], "there is there already; --force replaces it"),
-        (["set", "model.gguf", "no/where.gguf", "general.name=x"], "cannot write no/where.gguf: No such file"),
+        (["set", "model.gguf", "no/where.gguf", "general.name=x"], "no/where.gguf: No such file"),
         (["set", "missing.gguf", "new.gguf", "general.name=x"], "missing.gguf: No such file"),
         (["unset", "--in-place", "model.gguf", "a"], "there is no key 'a'"),
         (["edit", "--in-place", "model.gguf"], "say what is to be edited"),
@@ -263,6 +264,37 @@ def test_commands_tell_of_an_interrupted_edit(capsys, path):
     assert path.read_bytes() == demo_model()
     status, _, err = run(capsys, "edit", "--recover", "model.gguf")
     assert (status, err) == (0, "gguf-schema: model.gguf: no edit of it was interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["convert", "model.gguf", "new.gguf", "--order", "big"],
+        ["split", "model.gguf", "new", "--max-tensors", "1"],
+        ["merge", "model-00001-of-00002.gguf", "new.gguf"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_no_other_file_is_made_of_one_whose_edit_was_interrupted(capsys, path, command):
+    assert run(capsys, "split", "model.gguf", "model", "--max-tensors", "6")[0] == 0
+    for file in path, path.with_name("model-00002-of-00002.gguf"):
+        Path(journal.journal_of(file)).write_bytes(b"")
+    before = set(os.listdir())
+    status, out, err = run(capsys, *command)
+    assert (status, out) == (2, "")
+    assert "an edit of it was interrupted" in err
+    assert set(os.listdir()) == before
+
+
+def test_a_shard_stands_for_its_model_where_a_value_is_asked_for_and_is_edited_alone(capsys, path):
+    assert run(capsys, "split", "model.gguf", "model", "--max-tensors", "6")[0] == 0
+    later = "model-00002-of-00002.gguf"
+    assert run(capsys, "get", later, "general.architecture")[:2] == (0, "llama\n")
+    with gs.open(later) as whole, pytest.raises(gs.GGUFError, match="the model is in 2 files"):
+        edit.plan(whole, [edit.Set("general.name", "x", gs.GGUFValueType.STRING)])
+    assert run(capsys, "set", "-i", later, "a.b:STRING=x")[0] == 0
+    with gs.open(later, shards=False) as alone:
+        assert alone.metadata["a.b"] == "x"
 
 
 def test_the_next_edit_in_place_mends_the_file_first(capsys, path):

@@ -21,7 +21,7 @@ def test_examples_run_in_order(tmp_path, monkeypatch, capsys):
     for name in "model.gguf", "llama.gguf":
         Path(name).write_bytes(demo_model())
     names = {}
-    assert len(BLOCKS) == 12
+    assert len(BLOCKS) == 13
     for block in BLOCKS:
         source = re.sub(r'(?<!\.)open\("new.gguf", "rb"\).read\(\)', 'Path("new.gguf").read_bytes()', block)
         lines_before = TEXT.count("\n", 0, TEXT.index(block))  # hypothesis looks up the source of what it runs

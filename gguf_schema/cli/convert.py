@@ -4,7 +4,7 @@ import argparse
 
 from ..schema import ORDER_NAMES, VERSIONS
 from .arguments import Commands, UsageError, model_command, positive
-from .streams import model
+from .streams import demand_settled, model
 from .writing import OUT_HELP, add_options, written
 
 
@@ -15,6 +15,7 @@ def convert(args: argparse.Namespace) -> tuple[str | None, int]:
     if args.order is None and args.version is None and args.alignment is None and not args.canonical:
         raise UsageError("say what is to be converted: --order, --version, --alignment or --canonical")
     orders = {name: order for order, name in ORDER_NAMES.items()}
+    demand_settled([args.file])
     with model(args) as opened:
         plan = converted(
             opened,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import GGUFError
 from .arguments import Commands, Parser, UsageError, model_command, whole
-from .streams import demand_free, model, reason, say, tell
+from .streams import demand_free, model, say, tell
+from .writing import save
 
 if TYPE_CHECKING:
     from ..edit import Edit, Plan
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace, edits_of: Callable[[Sequence[str]], "Sequence[
         elif out == "-":
             status = tell(edit.chunks(plan))
         else:
-            _save(args, plan, out)
+            save(out, lambda show: edit.save(plan, out, overwrite=args.force, show=show))
     if status == 0:
         say(args.file if out in (None, "-") else out, str(plan))
     return None, status
@@ -94,17 +95,6 @@ def _apply(file: str, plan: "Plan") -> None:
 
     with progress(file) as show:
         edit.apply(plan, show)
-
-
-def _save(args: argparse.Namespace, plan: "Plan", out: str) -> None:
-    from .. import edit
-    from ..progress import progress
-
-    try:
-        with progress(out) as show:
-            edit.save(plan, out, overwrite=args.force, show=show)
-    except OSError as error:
-        raise GGUFError(f"cannot write {out}: {reason(error)}") from None
 
 
 def add_command(commands: Commands, function: Callable[..., object], metavar: str, words_help: str) -> Parser:

@@ -4,7 +4,7 @@ import argparse
 import json
 
 from .arguments import Commands, model_command
-from .streams import model, say
+from .streams import say, whole_model
 
 
 def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
@@ -14,7 +14,7 @@ def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
     from ..enums import GGUFValueType
     from ..terminal import printable
 
-    with model(args) as opened:
+    with whole_model(args) as opened:
         pair = next((pair for pair in opened.metadata.pairs if pair.key == args.key), None)
         if pair is None:
             say(args.file, f"there is no key {args.key!r}")

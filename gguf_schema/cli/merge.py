@@ -3,7 +3,7 @@
 import argparse
 
 from .arguments import Commands, command
-from .streams import allow_many_files
+from .streams import allow_many_files, demand_settled
 from .writing import OUT_HELP, add_options, written
 
 
@@ -14,6 +14,7 @@ def merge(args: argparse.Namespace) -> tuple[str | None, int]:
 
     allow_many_files()
     with open_shards(args.file) as model:
+        demand_settled(shard.name for shard in model.shards)
         plan = merged(model)
         if args.dry_run:
             return str(plan), 0

@@ -4,7 +4,7 @@ import argparse
 import re
 
 from .arguments import Commands, command, positive
-from .streams import allow_many_files, demand_free, named, say
+from .streams import allow_many_files, demand_free, demand_settled, named, say
 from .writing import add_options, save
 
 UNITS = {"": 1, "M": 10**6, "G": 10**9}
@@ -18,6 +18,7 @@ def split(args: argparse.Namespace) -> tuple[str | None, int]:
 
     allow_many_files()
     with open_model(named(args.file)) as model:
+        demand_settled(shard.name for shard in model.shards)
         shards = divided(
             model,
             max_tensors=args.max_tensors,

@@ -38,7 +38,7 @@ def whole_model(args: argparse.Namespace) -> Model:
         return model(args)
     allow_many_files()
     try:
-        whole = shards.open(args.file, check=not args.no_check)
+        whole = shards.open(named(args.file), check=not args.no_check)
     except ShardError as error:
         say(args.file, f"{error}; this is about this file alone")
         return model(args)
@@ -72,6 +72,17 @@ def named(file: str) -> str | BinaryIO:
     if sys.stdin is None:
         raise OSError("standard input is closed")
     return sys.stdin.buffer
+
+
+def demand_settled(files: Iterable[str]) -> None:
+    """Refuse to make another file of one that may be half old and half new.
+
+    Raises:
+        GGUFError: An edit of it is under way, or was interrupted.
+    """
+    for file in files:
+        if told := trouble(file):
+            raise GGUFError(f"{file}: {told}")
 
 
 def models_in(name: str) -> list[str]:

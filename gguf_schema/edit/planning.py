@@ -130,6 +130,7 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
         GGUFError: An edit cannot be done, or `open` would refuse the new file for a reason for which it does not
             refuse the old one.
     """
+    model.demand_one_file()
     head = edited(head_of(model.head), edits)
     if reserve is not None:
         head = head._replace(pairs=with_room(head.pairs, reserve) if reserve else without_room(head.pairs))
