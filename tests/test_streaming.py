@@ -38,8 +38,8 @@ def path(tmp_path):
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of 100 bytes, so that little data is many of them."""
-    for module in pieces, copying:
-        monkeypatch.setattr(module, "CHUNK", 100)
+    monkeypatch.setattr(pieces, "CHUNK", 100)
+    monkeypatch.setattr(copying, "BATCH", 64)
 
 
 class Pipe(io.RawIOBase):
@@ -122,7 +122,7 @@ def close(data):
 def test_every_source_gives_the_same_bytes(folder, path, source, chunk, monkeypatch):
     if chunk:
         monkeypatch.setattr(pieces, "CHUNK", chunk)
-        monkeypatch.setattr(copying, "CHUNK", chunk)
+        monkeypatch.setattr(copying, "BATCH", 64)
     expected = gs.GGUF.build(
         {
             "metadata_kv": [{"key": "a.b", "value_type": 4, "value": 1}],

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from ..sources import FileSource, PathSource, on_disk
-from .copying import BLOCK, copy
+from .copying import BLOCK, copy, to_border
 from .folders import own_folder
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros
@@ -57,7 +57,7 @@ def save(target: Target, chunks: Iterable[memoryview | bytes], *, overwrite: boo
     """
     with _opened(target, overwrite, 0) as (file, _):
         for chunk in chunks:
-            _write_all(file, memoryview(chunk))
+            _write_all(file, memoryview(chunk), 0)
 
 
 def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = True, show: Show | None = None) -> None:
@@ -125,12 +125,16 @@ def _counter(pieces: Iterable[Piece], show: Show | None) -> Callable[[int], None
 
 
 def _fill(file: BinaryIO, by_kernel: bool, pieces: Sequence[Piece], count: Callable[[int], None]) -> None:
-    """Write pieces that follow each other."""
+    """Write pieces that follow each other, the first at the file's beginning."""
+    position = 0
     for piece in _runs(pieces):
         if not (by_kernel and _copied(file, piece, count)):
+            chunk_position = position
             for chunk in piece.chunks():
-                _write_all(file, chunk)
+                _write_all(file, chunk, chunk_position)
+                chunk_position += len(chunk)
                 count(len(chunk))
+        position += piece.size
     for piece in pieces:
         _demand_unchanged(piece)
 
@@ -222,8 +226,10 @@ def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[Bina
             yield file, hasattr(os, "pread")
 
 
-def _write_all(file: BinaryIO, rest: memoryview) -> None:
-    """Write every byte, also where the file takes fewer at once (raw files may)."""
+def _write_all(file: BinaryIO, rest: memoryview, position: int) -> None:
+    """Write every byte, in batches of the target, also where the file takes fewer at once (raw files may)."""
     while rest:
-        written = file.write(rest)
-        rest = rest[len(rest) if written is None else written :]
+        batch = rest[: to_border(position)]
+        written = file.write(batch)
+        taken = len(batch) if written is None else written
+        rest, position = rest[taken:], position + taken

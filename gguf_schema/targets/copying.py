@@ -4,22 +4,29 @@ import errno
 import os
 from collections.abc import Callable
 
-from .pieces import CHUNK
-
 STEP = 1 << 26
 """Bytes asked for at once: between two, progress is shown, and the process can be interrupted."""
 
 BLOCK = 1 << 12
 """Files share whole blocks: they can where both positions are at the same place in one."""
 
-BATCH = 1 << 16
-"""The kernel copies so many bytes at once: from a border of them on it is faster. They are whole blocks, too."""
+BATCH = 1 << 17
+"""Bytes written at once, from one multiple of them in the target to the next.
+
+The system keeps what is written at once in one piece of memory, if it begins where such a piece may. Smaller or shifted
+ones are more work; larger pieces may have to be made first. (The kernel itself copies half as many at once.)
+"""
 
 UNABLE = {
     getattr(errno, name)
     for name in ("EBADF", "EINVAL", "ENOSYS", "ENOTSOCK", "ENOTSUP", "EOPNOTSUPP", "EPERM", "ETXTBSY", "EXDEV")
 }
 """What a way says that the system, the file systems or a sandbox do not let go."""
+
+
+def to_border(position: int) -> int:
+    """The bytes from a position in the target to the next multiple of a batch."""
+    return BATCH - position % BATCH
 
 
 def _share_or_copy(source: int, position: int, target: int, size: int) -> int:
@@ -31,7 +38,7 @@ def _send(source: int, position: int, target: int, size: int) -> int:
 
 
 def _read_and_write(source: int, position: int, target: int, size: int) -> int:
-    rest = memoryview(os.pread(source, min(size, CHUNK), position))
+    rest = memoryview(os.pread(source, min(size, to_border(os.lseek(target, 0, os.SEEK_CUR))), position))
     size = len(rest)
     while rest:
         rest = rest[os.write(target, rest) :]
@@ -67,10 +74,7 @@ def copy(source: int, position: int, target: int, size: int, show: Callable[[int
     is_shareable = (start - position) % BLOCK == 0
     ways = list(WAYS if is_shareable else WAYS[-1:])
     while done < size:
-        left = min(size - done, STEP)
-        to_border = -(start + done) % BATCH
-        if is_shareable and 0 < to_border < left:
-            left = to_border
+        left = min(size - done, STEP if (start + done) % BATCH == 0 else to_border(start + done))
         copied = _try(ways[0], source, position + done, target, left)
         if copied:
             done += copied

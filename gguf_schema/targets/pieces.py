@@ -10,7 +10,7 @@ from ..sources import Source
 from .memory import Map, array_of, as_bytes, is_bytes_like
 
 CHUNK = 1 << 20
-"""Bytes held and written at once. Fewer take more calls, and more do not stay in the processor's cache."""
+"""Bytes held at once. More do not stay in the processor's cache."""
 
 
 class Content(Protocol):
