@@ -19,7 +19,7 @@ def extract(args: argparse.Namespace) -> tuple[None, int]:
         chunks = (raw if args.raw else npy)(opened, args.tensor, show)
         if target == "-":
             return None, tell(chunks)
-        put(target, chunks)
+        put(target, chunks, args.force)
     say(args.file, f"{args.tensor} is in {target}, {os.path.getsize(target)} bytes")
     return None, 0
 

@@ -39,7 +39,7 @@ def hash(args: argparse.Namespace) -> str | tuple[str, int] | None:
     text = "\n".join(manifest.line(args.file, each) for each in found)
     if args.manifest in (None, "-"):
         return text
-    put(args.manifest, [f"{text}\n".encode()])
+    put(args.manifest, [f"{text}\n".encode()], args.force)
     say(args.file, f"the manifest is {args.manifest}, {len(found)} lines")
     return None
 

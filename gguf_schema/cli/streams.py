@@ -105,22 +105,30 @@ def demand_free(target: str, force: bool, file: str) -> None:
     """
     if not os.path.isfile(target):
         return
-    if os.path.exists(file) and os.path.samefile(target, file):
+    if _is_read(file, target):
         raise GGUFError(f"{target} is the file that is read")
     if not force:
         raise GGUFError(f"{target} is there already; --force replaces it")
 
 
-def put(target: str, chunks: Iterable[bytes]) -> None:
+def _is_read(file: str, target: str) -> bool:
+    """Whether a path is that of the file that is read, perhaps as standard input."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # standard input may be no file, closed, or none
+        read = os.fstat(sys.stdin.fileno()) if file == "-" else os.stat(file)
+        return os.path.samestat(os.stat(target), read)
+    return False
+
+
+def put(target: str, chunks: Iterable[bytes], force: bool) -> None:
     """Write bytes to a path.
 
     Raises:
-        GGUFError: They cannot be written, or made.
+        GGUFError: A file is there that may not be replaced, or they cannot be written, or made.
     """
     from ..targets import save
 
     try:
-        save(target, chunks)
+        save(target, chunks, overwrite=force)
     except OSError as error:
         raise GGUFError(f"cannot write {target}: {error.strerror or error}") from None
 

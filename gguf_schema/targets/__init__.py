@@ -5,6 +5,7 @@ takes those of several files that belong together.
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
@@ -14,7 +15,7 @@ from .copying import BLOCK, copy, to_border
 from .folders import own_folder
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros
-from .replacement import replacing, sync_folder
+from .replacement import real_path, replacing, sync_folder
 
 __all__ = [
     "save",
@@ -94,7 +95,9 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
         BuildError, FileExistsError, OSError: As `save_pieces`. Nothing appears, unless it happens while files do.
     """
     count = _counter([piece for pieces in files.values() for piece in pieces], show)
-    paths = {os.path.realpath(path): pieces for path, pieces in files.items()}
+    paths = {real_path(path): pieces for path, pieces in files.items()}
+    if len(paths) < len(files):
+        raise FileExistsError(errno.EEXIST, "two of the names are links to one file", next(iter(files)))
     needed = [sum(_new_bytes(path, pieces) for path, pieces in paths.items()), *[0] * len(paths)]
     with contextlib.ExitStack() as stack:
         opened = [
@@ -222,7 +225,7 @@ def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[Bina
         with open(target, "wb") as special:  # a pipe or a device cannot be replaced
             yield special, False
     else:
-        with replacing(os.path.realpath(target), overwrite, needed) as file:
+        with replacing(real_path(target), overwrite, needed) as file:
             yield file, hasattr(os, "pread")
 
 

@@ -20,6 +20,18 @@ FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, "EDQUOT", errno.ENOSPC)}
 """What the system says when bytes are too many for it."""
 
 
+def real_path(path: str | os.PathLike[str]) -> str:
+    """The file that a path means, behind links.
+
+    Raises:
+        IsADirectoryError: It ends as the path of a folder does: `os.path.realpath` would take it for the file before.
+    """
+    text = os.fsdecode(path)
+    if os.path.basename(text) in ("", os.curdir, os.pardir):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), text)
+    return os.path.realpath(text)
+
+
 @contextlib.contextmanager
 def replacing(path: str, overwrite: bool, needed: int) -> Iterator[BinaryIO]:
     """A new file, put in the place of `path` when the block ends without an error; an old one stays whole until then.

@@ -1,0 +1,104 @@
+"""No command replaces the file that it reads, however that is named, nor any other that is there, unless it is told."""
+
+import io
+import os
+from types import SimpleNamespace
+
+import pytest
+
+import gguf_schema as gs
+from gguf_schema.cli import main
+from gguf_schema.demo import demo_model
+from gguf_schema.targets import Memory, Piece, array_of, save, save_pieces, save_set
+
+TENSOR = "token_embd.weight"
+COMMANDS = {
+    "convert": (["convert", "IN", "OUT", "--order", "big"], ["--force"]),
+    "set": (["set", "IN", "OUT", "general.name=X"], ["--force"]),
+    "unset": (["unset", "IN", "OUT", "general.name"], ["--force"]),
+    "extract": (["extract", "IN", TENSOR, "OUT"], ["--force"]),
+    "hash": (["hash", "IN", "--manifest", "OUT"], ["--force"]),
+    "map": (["map", "IN", "--html", "OUT"], []),
+}
+"""Name → the command, and what lets it replace a file."""
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path, monkeypatch):
+    """m.gguf in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "m.gguf"
+    path.write_bytes(demo_model())
+    return path
+
+
+def filled(name, source, target, force=False):
+    words, options = COMMANDS[name]
+    return [{"IN": source, "OUT": target}.get(word, word) for word in words] + (options if force else [])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("target", ["m.gguf/", "m.gguf/.", "./m.gguf//", "link", "hard", "m.gguf"])
+def test_not_by_another_name(name, target, path, capsys):
+    os.symlink("m.gguf", "link")
+    os.link("m.gguf", "hard")
+    before = set(os.listdir())
+    assert main(filled(name, "m.gguf", target, force=True)) == 2
+    assert path.read_bytes() == demo_model()
+    assert set(os.listdir()) == before
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_not_by_standard_input(name, path, monkeypatch, capsys):
+    with path.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=file, fileno=file.fileno))
+        assert main(filled(name, "-", "m.gguf", force=True)) == 2
+    assert path.read_bytes() == demo_model()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("target", ["notes", "notes/"])
+def test_nothing_else_without_being_told(name, target, path, capsys):
+    (path.parent / "notes").write_text("keep")
+    assert main(filled(name, "m.gguf", target)) == 2
+    assert (path.parent / "notes").read_text() == "keep"
+
+
+@pytest.mark.parametrize("name", ["extract", "hash"])
+def test_nothing_that_appears_meanwhile(name, path, monkeypatch, capsys):
+    def appears(*_):
+        (path.parent / "late").write_text("keep")
+
+    monkeypatch.setattr(f"gguf_schema.cli.{name}.demand_free", appears)
+    assert main(filled(name, "m.gguf", "late")) == 2
+    assert (path.parent / "late").read_text() == "keep"
+
+
+def test_the_path_of_a_folder_is_none_of_a_file(path):
+    piece = Piece("bytes", 2, Memory(array_of(b"ab"), array_of(b"ab").dtype))
+    for write in (
+        lambda target: save(target, [b"ab"]),
+        lambda target: save_pieces(target, [piece]),
+        lambda target: save_set({target: [piece]}),
+        lambda target: gs.write(target, {}),
+    ):
+        for target in "m.gguf/", "new/", ".":
+            with pytest.raises(OSError, match=r"directory"):
+                write(target)
+    assert os.listdir() == ["m.gguf"]
+    assert path.read_bytes() == demo_model()
+
+
+def test_two_names_of_one_file_are_no_set(path):
+    os.symlink("one", "a")
+    os.symlink("one", "b")
+    piece = Piece("bytes", 2, Memory(array_of(b"ab"), array_of(b"ab").dtype))
+    with pytest.raises(FileExistsError, match="links to one file"):
+        save_set({"a": [piece], "b": [piece]})
+    assert set(os.listdir()) == {"m.gguf", "a", "b"}
+
+
+def test_a_file_object_may_be_anything():
+    file = io.BytesIO()
+    save(file, [b"ab"])
+    assert file.getvalue() == b"ab"
