@@ -414,3 +414,12 @@ def test_types_that_nobody_knows():
     model = gs.open(gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": data}))
     found = [hash.value for hash in hashes(model)]
     assert found == [hashlib.sha256(part).hexdigest() for part in (data[:64], data[64:], data)]
+
+
+def test_a_manifest_of_a_stranger_moves_no_cursor(tmp_path, capsys):
+    (tmp_path / "m.gguf").write_bytes(demo_model())
+    (tmp_path / "manifest").write_text("sha256  \x1b[31mzz  m.gguf\nsh\x1b[31ma  zz  m.gguf\n")
+    assert main(["hash", str(tmp_path / "m.gguf"), "--check", str(tmp_path / "manifest")]) == 1
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    assert told.count("[31m") == 2

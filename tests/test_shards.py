@@ -617,6 +617,21 @@ def test_a_shard_that_changes_meanwhile_is_noticed(prefix, tmp_path):
             plan.save(tmp_path / "out.gguf")
 
 
+@pytest.mark.parametrize("number", ["00000", "00004", "0000\u0661"])
+def test_a_number_that_no_shard_has_is_no_shard(prefix, tmp_path, number):
+    other = f"{prefix}-{number}-of-00003.gguf"
+    shutil.copy(path_of(prefix, 2), other)
+    assert ShardName.of(other) is None
+    with gs.open(other) as alone:
+        assert alone.name == other
+        assert not alone.later
+    with pytest.raises(gs.ShardError, match="not called like a shard"):
+        open_shards(other)
+    before = Path(other).read_bytes()
+    assert main(["merge", other, other, "--force"]) == 2
+    assert Path(other).read_bytes() == before
+
+
 def test_exports():
     assert gs.open is shards.open
 

@@ -53,7 +53,7 @@ def line(file: str, hash: Hash) -> str:
         hash: The hash.
     """
     name = printable(file if hash.tensor is None else f"{file}:{hash.tensor}")
-    return f"{hash.algorithm:8}  {hash.value}  {name}"
+    return f"{printable(hash.algorithm):8}  {printable(hash.value)}  {name}"
 
 
 def parse(text: str, file: str) -> list[Hash]:

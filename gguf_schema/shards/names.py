@@ -9,7 +9,7 @@ from ..keys import SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS
 SPLIT_KEYS = tuple(key.template for key in (SPLIT_NO, SPLIT_COUNT, SPLIT_TENSORS))
 """The keys that make a file a shard."""
 
-FORM = re.compile(r"(?P<prefix>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.DOTALL)
+FORM = re.compile(r"(?P<prefix>.+)-(?P<number>[0-9]{5})-of-(?P<count>[0-9]{5})\.gguf", re.DOTALL)
 
 
 class ShardName(NamedTuple):
@@ -27,9 +27,11 @@ class ShardName(NamedTuple):
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self | None:
-        """The name that a path is; None where it has not the form of one."""
+        """The name that a path is; None where it has not the form of one, or a number that no shard has."""
         found = FORM.fullmatch(os.fsdecode(path))
-        return found and cls(found["prefix"], int(found["number"]) - 1, int(found["count"]))
+        if found is None or not 1 <= int(found["number"]) <= int(found["count"]):
+            return None
+        return cls(found["prefix"], int(found["number"]) - 1, int(found["count"]))
 
     def __str__(self) -> str:
         return f"{self.prefix}-{self.number + 1:05}-of-{self.shards:05}.gguf"
