@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from .errors import GGUFError
 from .file import Model, Tensor
+from .sources import FileSource
 
 CHUNK = 1 << 20
 """Bytes read at once; more than any block has."""
@@ -36,12 +37,15 @@ def pieces(tensor: Tensor, unit: int = 1) -> Iterator[bytes]:
         unit: In bytes.
 
     Raises:
-        GGUFError: The bytes are not all there, or the file is closed.
+        GGUFError: The bytes are not all there, or the file is closed, or has changed meanwhile.
     """
     size = extent(tensor)
     step = CHUNK // unit * unit
     try:
         for done in range(0, size, step):
             yield read_exactly(tensor.file, tensor.data_offset + done, min(step, size - done))
+        source = tensor.file.source
+        if isinstance(source, FileSource) and source.has_changed():
+            raise GGUFError(f"{source.name} has changed since it was opened")
     except GGUFError as error:
         raise error.inside(f"tensor {tensor.name!r}", None) from None

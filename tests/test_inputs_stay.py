@@ -9,6 +9,7 @@ import pytest
 import gguf_schema as gs
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
+from gguf_schema.sources import FileSource
 from gguf_schema.targets import Memory, Piece, array_of, save, save_pieces, save_set
 
 TENSOR = "token_embd.weight"
@@ -102,3 +103,34 @@ def test_a_file_object_may_be_anything():
     file = io.BytesIO()
     save(file, [b"ab"])
     assert file.getvalue() == b"ab"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["convert", "m.gguf", "-", "--order", "big"],
+        ["set", "m.gguf", "-", "general.name=X"],
+        ["extract", "m.gguf", TENSOR, "-", "--raw"],
+        ["extract", "m.gguf", TENSOR, "out.npy"],
+        ["hash", "m.gguf"],
+        ["diff", "m.gguf", "other.gguf"],
+    ],
+    ids=lambda command: " ".join(command[::2]),
+)
+def test_a_file_that_changes_while_it_is_read_is_told(command, path, monkeypatch, capfdbinary):
+    """Else what comes of it is neither of the old file nor of the new one."""
+    (path.parent / "other.gguf").write_bytes(demo_model())
+    read_at = FileSource.read_at
+
+    def changing(self, position, size):
+        data = read_at(self, position, size)
+        os.utime(path, (1, 1))
+        return data
+
+    assert main(command) == 0
+    if os.path.exists("out.npy"):
+        os.unlink("out.npy")
+    monkeypatch.setattr(FileSource, "read_at", changing)
+    assert main(command) == 2
+    assert b"has changed" in capfdbinary.readouterr().err
+    assert not os.path.exists("out.npy")

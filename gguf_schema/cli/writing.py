@@ -25,7 +25,9 @@ def written(plan: Plan, out: str, inputs: Iterable[str], force: bool) -> int:
         GGUFError: It is there, it is one that is read, or it cannot be written.
     """
     if out == "-":
-        status = tell(bytes(chunk) for piece in plan.pieces for chunk in piece.chunks())
+        from ..targets import chunks_of
+
+        status = tell(chunks_of(plan.pieces))
         name = "standard output"
     else:
         for file in inputs:

@@ -8,7 +8,7 @@ from ..errors import GGUFError
 from ..file import Model
 from ..journal import Part, Record, Span
 from ..sources import FileSource, Source
-from ..targets import Memory, Piece, Range, Show, Target, array_of, save_pieces
+from ..targets import Memory, Piece, Range, Show, Target, array_of, chunks_of, save_pieces
 from .parts import inverse, joined
 from .planning import Plan
 
@@ -38,8 +38,7 @@ def chunks(plan: Plan) -> Iterator[bytes]:
     Raises:
         GGUFError: The old one has changed since.
     """
-    for piece in _pieces(plan.model, plan.parts):
-        yield from map(bytes, piece.chunks())
+    return chunks_of(_pieces(plan.model, plan.parts))
 
 
 def apply(plan: Plan, show: Show | None = None) -> None:

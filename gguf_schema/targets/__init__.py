@@ -21,6 +21,7 @@ __all__ = [
     "save",
     "save_pieces",
     "save_set",
+    "chunks_of",
     "own_folder",
     "Piece",
     "Content",
@@ -138,6 +139,19 @@ def _fill(file: BinaryIO, by_kernel: bool, pieces: Sequence[Piece], count: Calla
                 chunk_position += len(chunk)
                 count(len(chunk))
         position += piece.size
+    for piece in pieces:
+        _demand_unchanged(piece)
+
+
+def chunks_of(pieces: Sequence[Piece]) -> Iterator[bytes]:
+    """The bytes of pieces that follow each other, for who writes them himself.
+
+    Raises:
+        BuildError: A piece does not come as it should; or, when all was given, a file was written to meanwhile.
+        OSError: A source cannot be read.
+    """
+    for piece in pieces:
+        yield from map(bytes, piece.chunks())
     for piece in pieces:
         _demand_unchanged(piece)
 
