@@ -21,7 +21,7 @@ from gguf_schema.cli import main
 from gguf_schema.fuzz import Finding, Outcome, Report, cases, fuzz, reader, smallest, wanted
 from gguf_schema.fuzz.cases import EACH
 from gguf_schema.fuzz.minimise import _infos, _pairs, _parts, built
-from gguf_schema.fuzz.running import outcome
+from gguf_schema.fuzz.outcomes import outcome
 from gguf_schema.generate import valid_file
 from gguf_schema.terminal import printable
 from gguf_schema.validate import PROFILES, check, verdict

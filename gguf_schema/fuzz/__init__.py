@@ -1,7 +1,8 @@
 """Any reader, tried on valid files and on mutants of them: what crashes it, what it hangs on, what it judges wrongly.
 
 cases       the files, by seed and index
-running     one run, within limits, and what came of it
+running     one run, within limits
+outcomes    what came of it
 reader      a command, ready to be run
 finding     what is found, and what the same is told as
 minimise    small files that do the same
@@ -27,8 +28,9 @@ from ..validate.profiles import BY_CODE
 from .cases import Case, cases
 from .finding import DISAGREEMENT, VERDICTS, WRONG, Finding, Report, together
 from .minimise import minimised
+from .outcomes import Outcome
 from .reader import Reader, Reads, reader
-from .running import Limits, Outcome, Stopped
+from .running import Limits, Stopped
 
 OWN = ("default", "strict")
 """Profiles whose verdict is told from the label. That of the others is the validator's: it knows what they refuse."""

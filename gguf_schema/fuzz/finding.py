@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .cases import Case
-from .running import Outcome
+from .outcomes import Outcome
 
 VERDICTS = ("accept", "reject")
 """What a run may come to that is no fault by itself."""
