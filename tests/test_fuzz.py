@@ -1,5 +1,6 @@
 """Trying readers: the same files each time, and every way to fail told from the others."""
 
+import json
 import os
 import signal
 import subprocess
@@ -257,6 +258,29 @@ def test_what_a_reader_does_does_not_end_a_run(name, capsys):
 
 
 @posix
+def test_a_reader_that_is_gone_ends_a_run_with_its_report(tmp_path, capsys):
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\n[ -e {tmp_path}/ran ] && rm -f {script}\n: > {tmp_path}/ran\n")
+    script.chmod(0o755)
+    assert main(["fuzz", "--count", "70", "--jobs", "1", "--json", "--", str(script)]) == 2
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["outcomes"], found["next"]) == ({"accept": 2}, 2)
+    assert "cannot be run" in found["trouble"]
+    assert "cannot be run" in err
+
+
+@posix
+def test_a_temporary_folder_that_is_gone_ends_a_run_with_its_report(capsys):
+    script = START + "import shutil\nif data[:4] != b'GGUF': shutil.rmtree(os.path.dirname(sys.argv[1]))\n[][1]"
+    assert main(["fuzz", "--timeout", "60", "--", *PYTHON, script]) == 1
+    out, err = capsys.readouterr()
+    assert "crash: IndexError" in out
+    assert "\ntrouble: [Errno 2]" in out
+    assert "gguf-schema: fuzz: [Errno 2]" in err
+
+
+@posix
 def test_a_sanitizer_that_wants_all_memory(capsys):
     script = "import os; os.write(2, b'==1==ReserveShadowMemoryRange failed while trying to map 0xdfff'); os.abort()"
     assert main(["fuzz", "--count", "2", "--", *PYTHON, script]) == 2
@@ -297,6 +321,21 @@ def test_what_cannot_be_run(tmp_path, capsys):
         ["--against", "", "--", "true"],
         ["--against", "'", "--", "true"],
         ["--time", "1", "--count", "1", "--", "true"],
+        ["--stream", "--save", "x"],
+        ["--stream", "--timeout", "5"],
+        ["--stream", "--memory", "2048"],
+        ["--stream", "--json"],
+        ["--out", "x", "--jobs", "1"],
+        ["--out", "x", "--stdin"],
+        ["--out", "x", "--against", "true"],
+        ["--export", "libfuzzer", "x", "--seed", "0"],
+        ["--export", "libfuzzer", "x", "--count", "1"],
+        ["--coverage", "--error", "E", "x"],
+        ["--coverage", "--profile", "spec", "x"],
+        ["--stdin", "--", "true", "{}"],
+        ["--stdin", "--against", "true --in={}", "--", "true"],
+        ["--seed", "-1", "--", "true"],
+        ["--time", "nan", "--", "true"],
     ],
 )
 def test_usage(wrong, capsys, tmp_path, monkeypatch):
@@ -359,9 +398,13 @@ def test_what_an_option_wants_is_told(wrong, told, capsys):
     assert told in capsys.readouterr().err
 
 
-def test_limits_are_told_again_where_they_are_not_the_usual_ones():
-    usual = _parser(["fuzz"]).parse_args(["fuzz", "--", "true"])
-    assert Limits(usual.timeout, usual.memory) == Limits()
+def test_limits_are_told_again_where_they_are_not_the_usual_ones(capsys):
+    with pytest.raises(SystemExit):
+        main(["fuzz", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    usual = Limits()
+    assert f"seconds that a run may take; default: {usual.timeout:g} " in told
+    assert f"that a run may take; default: {usual.memory};" in told
     with reader(["true"], Limits(), False, []) as made:
         assert made.options() == []
     with reader(["true"], Limits(0.5, 12345678), True, ["a.B", "C"]) as made:
