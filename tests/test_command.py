@@ -191,6 +191,20 @@ def test_interrupted(monkeypatch):
     assert main(["info"]) == 130
 
 
+def test_interrupted_before_it_began(monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gguf_schema.cli.import_module", interrupt)
+    assert main(["info"]) == 130
+
+
+def test_what_cannot_be_written_is_named(tmp_path, capsys):
+    (tmp_path / "file").write_bytes(b"")
+    assert main(["suite", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == f"gguf-schema: suite: {tmp_path / 'file'}: File exists\n"
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["--version"])

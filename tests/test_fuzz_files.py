@@ -49,6 +49,10 @@ def test_out_leaves_what_is_not_its_own(tmp_path, capsys):
     assert main(["fuzz", "--out", str(tmp_path), "--count", "1"]) == 2
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"mine"]
     assert "labels.json" in capsys.readouterr().err
+    assert main(["fuzz", "--out", str(tmp_path / "0000000.gguf"), "--count", "1"]) == 2
+    assert f"{tmp_path / '0000000.gguf'}: File exists" in capsys.readouterr().err
+    assert main(["fuzz", "--out", str(tmp_path / "new"), "--count", "1"]) == 0
+    assert capsys.readouterr().out.startswith("1 file; ")
 
 
 def test_maps_of_what_cannot_be_read():
@@ -86,12 +90,21 @@ def test_coverage_of_the_suite_is_whole_and_a_few_files_do_as_much(capsys):
 
 
 def test_coverage_tells_what_is_missing(tmp_path, capsys):
-    for version in 2, 3:
-        (tmp_path / f"{version}.gguf").write_bytes(valid_file(1, order="<", version=version))
+    (tmp_path / "3.gguf").write_bytes(valid_file(1, order="<", version=3))
     assert main(["fuzz", "--coverage", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:4] == ["versions: 2 of 3", "  not 1", "orders: 1 of 2", "  not big"]
-    assert "2 of 2 files have as much as all:" in lines
+    assert lines[:4] == ["versions: 1 of 3", "  not 1, 2", "orders: 1 of 2", "  not big"]
+    assert "1 of 1 file has as much as all:" in lines
+    (tmp_path / "2.gguf").write_bytes(valid_file(1, order="<", version=2))
+    assert main(["fuzz", "--coverage", str(tmp_path)]) == 0
+    assert "2 of 2 files have as much as all:" in capsys.readouterr().out.splitlines()
+
+
+def test_coverage_of_nothing_is_no_coverage(tmp_path, capsys):
+    (tmp_path / "model.bin").write_bytes(valid_file(1))
+    (tmp_path / "sub").mkdir()
+    assert main(["fuzz", "--coverage", str(tmp_path)]) == 2
+    assert f"there is no model in {tmp_path}" in capsys.readouterr().err
 
 
 def test_types_in_nested_arrays_count(tmp_path):

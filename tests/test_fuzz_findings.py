@@ -1,5 +1,6 @@
 """What is found of readers: each once, as a small file, with how to see it again; nothing left over."""
 
+import errno
 import hashlib
 import itertools
 import json
@@ -18,10 +19,12 @@ import pytest
 
 import gguf_schema as gs
 from gguf_schema.cli import main
-from gguf_schema.fuzz import Finding, Outcome, Report, cases, fuzz, reader, smallest, wanted
-from gguf_schema.fuzz.cases import EACH
+from gguf_schema.fuzz import Finding, Found, Outcome, Report, _at_stake, cases, fuzz, reader, smallest, wanted
+from gguf_schema.fuzz.cases import BASES, EACH
+from gguf_schema.fuzz.finding import merged
+from gguf_schema.fuzz.folder import keep
 from gguf_schema.fuzz.minimise import _infos, _pairs, _parts, built
-from gguf_schema.fuzz.running import outcome
+from gguf_schema.fuzz.outcomes import outcome
 from gguf_schema.generate import valid_file
 from gguf_schema.terminal import printable
 from gguf_schema.validate import PROFILES, check, verdict
@@ -175,6 +178,158 @@ PLANTED = (
 )
 
 
+def assert_true_of(found, data):
+    """What is told of a finding is true of its file, and of the case that it was made from."""
+    faults = check(data)
+    assert (found["size"], found["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+    assert found["verdict"] == verdict(faults, PROFILES["default"])
+    assert [(fault["code"], fault["path"], fault["start"]) for fault in found["faults"]] == [
+        (fault.code, fault.path, fault.start) for fault in faults
+    ]
+    made = found["made_from"]
+    place = 0 if made["number"] is None else 1
+    case = next(
+        case
+        for case in islice(cases(made["base"] // BASES, made["base"] % BASES * EACH + place), EACH - place)
+        if case.number == made["number"]
+    )
+    assert made["size"] == len(case.data)
+    assert {name: made[name] for name in case.label._fields} == case.label._asdict()
+
+
+@posix
+def test_what_is_told_is_true_of_the_file(tmp_path, capsys):
+    options = ["fuzz", "--profile", "llama.cpp", "--count", "70", "--seed", "3", "--timeout", "60"]
+    for one in (["--save", str(tmp_path)], []):
+        assert main([*options, *one, "--json", "--", "true"]) == 1
+        found = json.loads(capsys.readouterr().out)["findings"]
+        for finding in found:
+            made = finding["made_from"]
+            if "file" in finding:
+                data = Path(finding["file"]).read_bytes()
+            else:
+                start = made["base"] % BASES * EACH
+                data = next(case.data for case in islice(cases(3, start), EACH) if case.number == made["number"])
+            assert_true_of(finding, data)
+            codes = {fault["code"] for fault in finding["faults"]} & PROFILES["llama.cpp"].refuses
+            assert finding["profile"] == {"name": "llama.cpp", "verdict": "reject", "codes": sorted(codes)}
+            assert codes
+    assert {finding["made_from"]["expected"] for finding in found} >= {"accept", "reject"}
+    assert main([*options, "--", "true"]) == 1
+    out = capsys.readouterr().out
+    for finding in found:
+        assert f"  profile llama.cpp: reject for {'; '.join(finding['profile']['codes'])}\n" in out
+
+
+def test_what_became_the_same_is_one_finding_and_what_differs_has_another_name(tmp_path):
+    first, *others = islice(cases(1), 4)
+    crash = Finding("crash", first, Outcome("crash", "SIGABRT"))
+    found = [
+        Found(crash, b"GGUF", 2),
+        Found(crash._replace(case=others[0]), b"GGUF", 3),
+        Found(crash._replace(outcome=Outcome("crash", "f in a.c:1", True)), b"GGUF", 1),
+        Found(crash._replace(readers=(1,)), b"GGUF", 1),
+        Found(crash, b"GGU", 1),
+        Found(crash._replace(kind="hang"), b"GGUF", 1),
+    ]
+    left = merged(found)
+    assert left == [found[0]._replace(files=5), *found[2:]]
+    with reader(["true"], GENEROUS) as one, reader(["false"], GENEROUS) as other:
+        files = {keep(tmp_path, each, [one, other])["file"] for each in left}
+        assert files.isdisjoint(keep(tmp_path, each, [other, one])["file"] for each in left)
+    assert len(files) == len(left)
+
+
+@posix
+def test_findings_that_became_the_same_are_told_once(tmp_path, capsys):
+    assert (
+        main(["fuzz", "--count", "130", "--profile", "default", "--json", "--save", str(tmp_path), "--", "true"]) == 1
+    )
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert len({finding["sha256"] for finding in found}) == len({finding["file"] for finding in found}) == len(found)
+    assert len(list(tmp_path.iterdir())) == 3 * len(found)
+    assert main(["fuzz", "--count", "130", "--profile", "default", "--json", "--", "true"]) == 1
+    whole = json.loads(capsys.readouterr().out)["findings"]
+    assert len(whole) > len(found)
+    assert sum(finding["count"] for finding in found) == sum(finding["count"] for finding in whole)
+
+
+def test_without_a_rule_one_of_the_codes_stays():
+    """Else anything that is wrong with a file would do: the small ones would all be cut files."""
+    found = [
+        finding
+        for finding in tried(lambda data: Outcome("accept"), profile="spec").findings.values()
+        if finding.case.label.rule is None
+    ]
+    assert len(found) > 5
+    for finding in found[:20]:
+        small = smallest(Ours(lambda data: Outcome("accept")), finding, PROFILES["spec"])
+        assert rules(small) & rules(finding.case.data) & PROFILES["spec"].refuses
+    lost = next(case for case in cases(3) if case.label.operation == "info-lost" and "name-empty" in rules(case.data))
+    at_stake = _at_stake(Finding("wrongly-rejected", lost, Outcome("reject")), PROFILES["default"])
+    assert at_stake == ("accept", rules(lost.data) - rules(lost.base.data))  # what is told of the base is not of it
+
+
+def test_a_run_from_the_middle_knows_what_its_base_shows():
+    def rejects(data):
+        return Outcome("reject")
+
+    whole = fuzz(Ours(rejects), 1, start=EACH, count=EACH, jobs=2, profile=PROFILES["default"])
+    report = fuzz(Ours(rejects), 1, start=EACH + 5, count=EACH - 5, jobs=2, profile=PROFILES["default"])
+    assert list(report.findings) == list(whole.findings) == [("wrongly-rejected", "", "none", "")]
+    assert (report.next, report.outcomes) == (2 * EACH, {"reject": EACH - 5})
+    assert report.unchanged == whole.unchanged == {"reject": 1}
+    assert report.findings["wrongly-rejected", "", "none", ""].case.index > EACH + 4
+
+
+@posix
+def test_a_reader_that_refuses_what_is_valid_is_told(capsys):
+    assert main(["fuzz", "--count", "130", "--against", "false", "--json", "--", "true"]) == 1
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["unchanged"], found["unchanged_against"]) == ({"accept": 3}, {"reject": 3})
+    told = "the other command refused 3 of 3 unchanged files: mutants of them tell little"
+    assert err == f"gguf-schema: fuzz: {told}\n"
+    assert main(["fuzz", "--count", "1", "--", "false"]) == 0
+    out, err = capsys.readouterr()
+    told = "refused 1 of 1 unchanged file: mutants of them tell little"
+    assert f"\n{told}\n" in out
+    assert err == f"gguf-schema: fuzz: {told}\n"
+    assert main(["fuzz", "--count", "130", "--", "true"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@posix
+def test_where_findings_cannot_be_saved(tmp_path, capsys, monkeypatch):
+    mark = tmp_path / "file"
+    mark.write_bytes(b"")
+    assert main(["fuzz", "--save", str(mark), "--", "sh", "-c", f"rm -f {mark}"]) == 2
+    assert capsys.readouterr().err == f"gguf-schema: fuzz: {mark}: File exists\n"
+    assert mark.exists()
+
+    def full(path, chunks):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("gguf_schema.fuzz.folder.save", full)
+    command = ["fuzz", "--count", "70", "--profile", "default", "--json", "--save", str(tmp_path / "new"), "--", "true"]
+    assert main(command) == 1
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert "No space left on device" in found["trouble"]
+    assert "No space left on device" in err
+    for finding in found["findings"]:
+        assert finding["reproduce"].startswith("gguf-schema fuzz ")
+        assert finding["size"] == finding["made_from"]["size"]
+
+
+@posix
+def test_why_verdicts_are_not_compared(capsys):
+    assert main(["fuzz", "--count", "1", "--", "true"]) == 0
+    assert "1 verdict not compared: no profile is given\n" in capsys.readouterr().out
+    main(["fuzz", "--count", "200", "--profile", "default", "--", "true"])
+    assert " not compared: it is not known what is right\n" in capsys.readouterr().out
+
+
 @posix
 def test_findings_are_saved_and_shown_again(tmp_path, capsys):
     command = [*PYTHON, START + PLANTED]
@@ -191,6 +346,7 @@ def test_findings_are_saved_and_shown_again(tmp_path, capsys):
         path = Path(finding["file"])
         assert path.stat().st_size == finding["size"] <= (24 if finding["detail"] == "SIGABRT" else 3)
         assert hashlib.sha256(path.read_bytes()).hexdigest() == finding["sha256"]
+        assert_true_of(finding, path.read_bytes())
         kept = json.loads(path.with_suffix(".json").read_text())
         assert kept.items() <= finding.items()
         assert (
@@ -219,7 +375,7 @@ def test_the_same_report_with_any_number_of_jobs_and_from_the_middle(capsys):
         again = shlex.split(finding["reproduce"])
         assert again[:2] == ["gguf-schema", "fuzz"]
         assert main([*again[1:]]) == 1
-        assert finding["operation"] in capsys.readouterr().out
+        assert finding["made_from"]["operation"] in capsys.readouterr().out
 
 
 @posix
@@ -248,7 +404,33 @@ def test_interrupted_it_tells_what_was_found():
 
 
 @posix
-def test_interrupted_from_outside(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_from_outside(number, tmp_path):
+    """As often as somebody likes; what was found is told, and nobody goes on."""
+    mark = tmp_path / "mark"
+    script = (
+        START
+        + f"mark = {str(mark)!r}\nif os.path.exists(mark): open(mark, 'w').write(f'{{os.getpid()}} '); time.sleep(600)"
+    )
+    command = [sys.executable, "-m", "gguf_schema", "fuzz", "--timeout", "600", "--save", str(tmp_path / "saved")]
+    run = subprocess.Popen(
+        [*command, "--jobs", "1", "--", *PYTHON, script + "\nopen(mark, 'w'); [][1]"], stdout=-1, stderr=-1
+    )
+    while not (mark.exists() and mark.read_text().endswith(" ")) and run.poll() is None:
+        time.sleep(0.05)
+    for _ in range(3):
+        run.send_signal(number)
+        time.sleep(0.01)
+    out, err = run.communicate()
+    assert (run.returncode, err) == (1, b"")
+    assert b"crash: IndexError" in out
+    assert b"\ninterrupted\n" in out
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
+
+
+@posix
+def test_interrupted_before_anything_was_found(tmp_path):
     mark = tmp_path / "mark"
     script = START + f"open({str(mark)!r}, 'w').close(); time.sleep(600)"
     command = [sys.executable, "-m", "gguf_schema", "fuzz", "--timeout", "600", "--json", "--", *PYTHON, script]
@@ -287,7 +469,8 @@ def test_disagreements_are_folded_and_made_small():
     for signature, finding in report.findings.items():
         label = finding.case.label
         assert (finding.kind, finding.outcome.detail, finding.readers) == ("disagreement", "reject, accept", (0, 1))
-        assert signature[:4] == ("disagreement", "reject, accept", label.rule or "", label.operation)
+        told = (label.rule,) if label.rule else (label.operation, label.path.rpartition(".")[2].partition("[")[0])
+        assert signature == ("disagreement", "reject, accept", *told)
         small = smallest(Ours(opens), finding, None, Ours(lenient))
         assert len(small) <= 100
         assert {label.rule} - {None} <= {"value-type-unknown"} <= {fault.code for fault in check(small)}
@@ -301,27 +484,20 @@ def test_a_verdict_is_compared_with_a_profile_for_the_first_reader_only():
     assert kinds == {"disagreement", "wrongly-accepted"}
 
 
-def test_who_crashes_is_told_and_that_the_other_does_not():
+def test_who_crashes_is_told_and_no_disagreement():
     def crashes(data):
         return Outcome("crash", "f in a.c:1", True) if len(data) < 24 else opens(data)
 
-    for one, other, who, detail in (
-        (crashes, opens, 0, "crash f in a.c:1, reject"),
-        (opens, crashes, 1, "reject, crash f in a.c:1"),
-    ):
-        found = list(compared(one, other).findings.values())
-        assert [finding.readers for finding in found if finding.kind == "crash"] == [(who,)]
-        (apart,) = [finding for finding in found if finding.kind == "disagreement"]  # it is about that place
-        assert apart.outcome.detail == detail
-        assert len(smallest(Ours(one), apart, None, Ours(other))) <= 1
-        assert len(found) == 2
+    for one, other, who in ((crashes, opens, 0), (opens, crashes, 1)):
+        (found,) = compared(one, other).findings.values()
+        assert (found.kind, found.outcome.detail, found.readers) == ("crash", "f in a.c:1", (who,))
     found = list(compared(crashes, crashes).findings.values())
     assert sorted((finding.kind, finding.readers) for finding in found) == [("crash", (0,)), ("crash", (1,))]
 
 
 def test_what_a_base_shows_is_not_told_of_its_mutants_of_two_readers():
     report = compared(opens, lambda data: Outcome("reject" if data[4:8] == b"\0\0\0\3" else opens(data).kind))
-    assert report.counts["disagreement", "accept, reject", "", "none", ""] > 100
+    assert report.counts["disagreement", "accept, reject", "none", ""] > 100
     assert len(report.findings) <= 10
 
 
@@ -341,7 +517,6 @@ def test_disagreements_are_saved_and_shown_again(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)["findings"]
     assert {(finding["kind"], finding["detail"]) for finding in found} == {
         ("crash", "SIGABRT"),
-        ("disagreement", "crash, accept"),
         ("disagreement", "reject, accept"),
     }
     for finding in found:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gguf_schema.enums import GGUFValueType
 from gguf_schema.file import any_source
-from gguf_schema.fuzz.running import Outcome
+from gguf_schema.fuzz.outcomes import Outcome
 from gguf_schema.keys import ALIGNMENT
 from gguf_schema.layout import align_up
 from gguf_schema.limits import MAX_SIZE, USUAL_DIMENSIONS

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from gguf_schema.fuzz.running import MEMORY, Limits, Outcome, located, outcome
+from gguf_schema.fuzz.outcomes import MEMORY, Outcome, located, outcome
+from gguf_schema.fuzz.running import Limits
 from tools import reading
 
 LIMITS = Limits(2.0, 512)

@@ -14,6 +14,7 @@ Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read;
 """
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -32,7 +33,13 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (default: those of the process); returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _main(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _main(given: Sequence[str]) -> int:
     parser = _parser(given)
     args = parser.parse_args(given)
     about = vars(args).get("file", args.function.__name__)
@@ -45,14 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status if text is None else tell(text) or status
     except UsageError as error:
         parser.error(str(error))
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except (GGUFError, OSError) as error:
-        say(about, reason(error))
+        say(about, reason(error) if "file" in args else _with_path(error))
         return UNREADABLE
     except MemoryError:
         say(about, "there is not enough memory")
         return UNREADABLE
+
+
+def _with_path(error: GGUFError | OSError) -> str:
+    """What went wrong, and with which file, where the arguments name none or several."""
+    path = error.filename if isinstance(error, OSError) else None
+    return f"{os.fsdecode(path)}: {reason(error)}" if isinstance(path, str | bytes) else reason(error)
 
 
 def _parser(arguments: Sequence[str]) -> Parser:

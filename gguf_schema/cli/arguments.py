@@ -3,7 +3,8 @@
 import argparse
 import shlex
 from collections.abc import Callable
-from typing import NoReturn, TypeAlias
+from functools import wraps
+from typing import NoReturn, TypeAlias, TypeVar
 
 from ..terminal import printable
 
@@ -43,27 +44,48 @@ def model_command(
     return added
 
 
+Value = TypeVar("Value")
+
+
+def _checked(convert: Callable[[str], Value]) -> Callable[[str], Value]:
+    """A type of arguments; where one does not fit, what is wanted is said in the words of the function's docstring."""
+
+    @wraps(convert)
+    def checked(text: str) -> Value:
+        try:
+            return convert(text)
+        except ValueError:
+            wanted = (convert.__doc__ or "").removesuffix(".")
+            raise argparse.ArgumentTypeError(f"{text!r} is not {wanted[:1].lower()}{wanted[1:]}") from None
+
+    return checked
+
+
+@_checked
 def byte_offset(text: str) -> int:
     """A number of bytes, in decimal or with 0x in hexadecimal."""
     return int(text, 0)
 
 
+@_checked
 def positive(text: str) -> int:
     """A number from 1 on."""
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    return _from(1, int(text))
 
 
+@_checked
 def whole(text: str) -> int:
     """A number from 0 on."""
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
+    return _from(0, int(text))
+
+
+def _from(least: int, number: int) -> int:
+    if number < least:
+        raise ValueError(number)
     return number
 
 
+@_checked
 def words(text: str) -> list[str]:
     """A command in one string, divided as a shell does."""
     found = shlex.split(text)
@@ -72,6 +94,7 @@ def words(text: str) -> list[str]:
     return found
 
 
+@_checked
 def seconds(text: str) -> float:
     """A number of seconds."""
     number = float(text)

@@ -3,41 +3,60 @@
 import argparse
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from types import FrameType
 
 from ..errors import GGUFError
 from .arguments import PROFILE_NAMES, Commands, UsageError, command, positive, seconds, whole, words
-from .streams import INTERRUPTED, models_in
+from .streams import INTERRUPTED, UNREADABLE, allow_many_files, models_in, say
 
 COUNT = 1000
+
+FILES = ("seed", "start", "count")
+RUNS = ("against", "stdin", "error", "time", "jobs", "timeout", "memory", "profile", "json", "save")
+GO_WITH: dict[str, tuple[str, ...]] = {"coverage": ("json",), "out": FILES, "stream": FILES, "export": ()}
+"""What is done instead of running a command, and the options that go with it."""
 
 
 def fuzz(args: argparse.Namespace) -> str | tuple[str, int] | Iterator[bytes]:
     """Try a reader on mutants of valid files: what crashes it, what it hangs on, what it judges wrongly."""
-    is_run = args.out is None and args.export is None and not args.stream
-    if bool(args.command) != is_run:
-        raise UsageError("fuzz wants a command, behind --, or --out, --stream or --export, or files for --coverage")
-    if args.time is not None and not is_run:
-        raise UsageError("--time goes with a command")
+    _demand_sense(args)
     if args.coverage:
         return _coverage(args)
     if args.export is not None:
         return _export(*args.export)
+    seed, start = args.seed or 0, args.start or 0
     count = COUNT if args.count is None and args.time is None else args.count
     if args.stream:
         from ..fuzz.stream import stream
 
-        return stream(args.seed, args.start, count)
+        return stream(seed, start, count)
     if args.out is not None:
         from ..fuzz import folder
 
-        folder.write(args.out, args.seed, args.start, count)
-        return f"{count} files; what each is stands in {os.path.join(args.out, folder.LABELS)}"
-    return _run(args, count)
+        folder.write(args.out, seed, start, count)
+        files = "1 file" if count == 1 else f"{count} files"
+        return f"{files}; what each is stands in {os.path.join(args.out, folder.LABELS)}"
+    return _run(args, seed, start, count)
 
 
-def _run(args: argparse.Namespace, count: int | None) -> tuple[str, int]:
+def _demand_sense(args: argparse.Namespace) -> None:
+    """Refuse arguments that do not go together."""
+    instead = next((name for name in GO_WITH if getattr(args, name)), None)
+    if bool(args.command) != (instead in (None, "coverage")):
+        raise UsageError("fuzz wants a command, behind --, or --out, --stream or --export, or files for --coverage")
+    if instead is not None:
+        for name in (*FILES, *RUNS):
+            if getattr(args, name) is not None and name not in GO_WITH[instead]:
+                raise UsageError(f"--{name} does not go with --{instead}")
+    if args.stdin and any("{}" in argument for argument in (*args.command[1:], *(args.against or [])[1:])):
+        raise UsageError("with --stdin there is no path to put in place of {}")
+
+
+def _run(args: argparse.Namespace, seed: int, start: int, count: int | None) -> tuple[str, int]:
     """What the reader does wrong."""
     from ..fuzz import Limits, folder, fuzz, reader, report, smallest_of_each
     from ..progress import progress
@@ -48,29 +67,62 @@ def _run(args: argparse.Namespace, count: int | None) -> tuple[str, int]:
     for given in (args.command, args.against):
         if given and shutil.which(given[0]) is None:
             raise GGUFError(f"there is no command {given[0]!r}")
+    if args.save is not None:
+        folder.prepare(args.save)
+    allow_many_files()
     profile = PROFILES[args.profile] if args.profile else None
-    how = Limits(args.timeout, args.memory), args.stdin, args.error
+    jobs = args.jobs or os.cpu_count() or 1
+    limits = Limits(**{name: given for name in Limits._fields if (given := getattr(args, name)) is not None})
     with ExitStack() as stack:
+        stop = stack.enter_context(_stopped_by_signals())
+        how = limits, bool(args.stdin), args.error or [], stop
         tried = stack.enter_context(reader(args.command, *how))
         against = stack.enter_context(reader(args.against, *how)) if args.against else None
         readers = [tried] if against is None else [tried, against]
         with progress("fuzz") as show:
-            done = fuzz(tried, args.seed, args.start, count, args.time, args.jobs, profile, show, against)
-        found = report.records(done, readers, args.profile)
+            done = fuzz(tried, seed, start, count, args.time, jobs, profile, show, against)
+        found = done.found()
         if args.save is not None:
             with progress("minimise") as show:
-                small = smallest_of_each(tried, done, args.jobs, profile, show, against)
-            kept = zip(done.findings.values(), small, strict=True)
-            found = [folder.keep(args.save, finding, data, readers) for finding, data in kept]
-    text = report.as_json(done, found) if args.json else report.as_text(done, found)
-    return text, 1 if found else INTERRUPTED if done.is_interrupted else 0
+                found = smallest_of_each(tried, done, jobs, profile, show, against)
+        told = report.records(done, found, readers, profile, args.save)
+    for line in (*report.refusals(done), *([done.trouble] if done.trouble else [])):
+        say("fuzz", line)
+    text = report.as_json(done, told) if args.json else report.as_text(done, told, profile)
+    return text, 1 if told else UNREADABLE if done.trouble else INTERRUPTED if done.is_interrupted else 0
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """What is set, as often as they come, by the signals that else would end the process, and leave readers running."""
+    stop = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    usual = {}
+    if threading.current_thread() is threading.main_thread():  # no other can
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        usual = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+    try:
+        for number in usual:
+            signal.signal(number, end)
+        yield stop
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
 
 def _coverage(args: argparse.Namespace) -> str:
     """What of the format the files exercise, that stand where else the command does."""
     from ..fuzz.coverage import coverage, coverage_json, coverage_text, exercised
 
-    files = {name: exercised(name) for given in args.command for name in models_in(given)}
+    files = {}
+    for given in args.command:
+        models = models_in(given)
+        if not models:
+            raise GGUFError(f"there is no model in {given}")
+        files.update({name: exercised(name) for name in models})
     found = coverage(files)
     return coverage_json(found) if args.json else coverage_text(found, list(files))
 
@@ -117,29 +169,25 @@ def add(commands: Commands) -> None:
     added.add_argument(
         "--against", type=words, metavar="COMMAND2", help="another reader, in one string: tell where the two differ"
     )
-    added.add_argument("--stdin", action="store_true", help="readers get the file on standard input, not its path")
+    added.add_argument(
+        "--stdin", action="store_true", default=None, help="readers get the file on standard input, not its path"
+    )
     added.add_argument(
         "--error",
         action="append",
-        default=[],
         metavar="NAME",
         help="the Python exception that a reader refuses files with: its traceback is no crash; may be repeated",
     )
-    added.add_argument("--seed", type=whole, default=0, metavar="S", help="which files; default: 0")
-    added.add_argument("--start", type=whole, default=0, metavar="I", help="the first of them; default: 0")
+    added.add_argument("--seed", type=whole, metavar="S", help="which files; default: 0")
+    added.add_argument("--start", type=whole, metavar="I", help="the first of them; default: 0")
     end = added.add_mutually_exclusive_group()
     end.add_argument("--count", type=positive, metavar="N", help=f"how many; default: {COUNT}")
     end.add_argument("--time", type=seconds, metavar="SECONDS", help="as many as can be run in this time")
-    jobs = os.cpu_count() or 1
-    added.add_argument("--jobs", type=positive, default=jobs, metavar="J", help=f"runs at a time; default: {jobs}")
-    added.add_argument(
-        "--timeout", type=seconds, default=5.0, metavar="T", help="seconds that a run may take; default: 5"
-    )
-    added.add_argument(
-        "--memory", type=whole, default=2048, metavar="MIB", help="that a run may take; default: 2048; 0 is no limit"
-    )
+    added.add_argument("--jobs", type=positive, metavar="J", help=f"runs at a time; default: {os.cpu_count() or 1}")
+    added.add_argument("--timeout", type=seconds, metavar="T", help="seconds that a run may take; default: 5")
+    added.add_argument("--memory", type=whole, metavar="MIB", help="that a run may take; default: 2048; 0 is no limit")
     added.add_argument(
         "--profile", metavar="P", choices=PROFILE_NAMES[:-1], help="compare verdicts with this profile's"
     )
-    added.add_argument("--json", action="store_true", help="as one JSON document")
+    added.add_argument("--json", action="store_true", default=None, help="as one JSON document")
     added.add_argument("--save", metavar="DIR", help="make each finding small, and save it with its label and map")

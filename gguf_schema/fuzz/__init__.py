@@ -1,7 +1,8 @@
 """Any reader, tried on valid files and on mutants of them: what crashes it, what it hangs on, what it judges wrongly.
 
 cases       the files, by seed and index
-running     one run, within limits, and what came of it
+running     one run, within limits
+outcomes    what came of it
 reader      a command, ready to be run
 finding     what is found, and what the same is told as
 minimise    small files that do the same
@@ -18,17 +19,17 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from itertools import islice
 
+from ..errors import GGUFError
 from ..mutate import Label
 from ..validate import PROFILES, REJECT, Fault, Profile, check, verdict
 from ..validate.profiles import BY_CODE
-from .cases import Case, cases
-from .finding import DISAGREEMENT, VERDICTS, WRONG, Finding, Report, together
+from .cases import Case, cases, cases_behind_base
+from .finding import DISAGREEMENT, VERDICTS, WRONG, Finding, Found, Report, merged, together
 from .minimise import minimised
+from .outcomes import Outcome
 from .reader import Reader, Reads, reader
-from .running import Limits, Outcome, Stopped
+from .running import Limits, Stopped
 
 OWN = ("default", "strict")
 """Profiles whose verdict is told from the label. That of the others is the validator's: it knows what they refuse."""
@@ -55,7 +56,10 @@ def fuzz(
     show: Show = lambda done, whole: None,
     against: Reader | None = None,
 ) -> Report:
-    """Run a reader on cases, several at a time. KeyboardInterrupt ends it; what was found so far is returned.
+    """Run a reader on cases, several at a time, but the first alone, which tells whether it can be run.
+
+    KeyboardInterrupt ends it, and so does what stops the readers, or any trouble behind the first case: what was found
+    so far is returned.
 
     Args:
         reader: The reader.
@@ -69,7 +73,8 @@ def fuzz(
         against: Another reader, that should do the same.
 
     Raises:
-        GGUFError: The reader cannot be run.
+        GGUFError: A reader cannot be run.
+        OSError: Not even one file can be tried.
     """
     report = Report(seed, start, start)
     readers = _both(reader, against)
@@ -84,27 +89,30 @@ def fuzz(
         case, future = waiting.popleft()
         report.note(case, *future.result())
         if seconds is None:
-            show(case.index + 1 - start, count or 1)
+            show(report.next - start, count or 1)
         else:
             show(int(1000 * min(seconds, time.monotonic() - began)), int(1000 * seconds))
 
     waiting: deque[tuple[Case, Future[Tried]]] = deque()
     pool = ThreadPoolExecutor(jobs)
     try:
-        for case in islice(cases(seed, start), count):
-            if seconds is not None and time.monotonic() - began >= seconds:
+        for case in cases_behind_base(seed, start):
+            is_over = seconds is not None and time.monotonic() - began >= seconds
+            if is_over or (count is not None and case.index >= start + count):
                 break
             waiting.append((case, pool.submit(tried, case)))
-            if len(waiting) >= WAITING * jobs:
+            if len(waiting) >= (WAITING * jobs if report.unchanged else 1):
                 take()
         while waiting:
             take()
-    except KeyboardInterrupt:
-        report.is_interrupted = True
+    except BaseException as error:
         _stop(readers)
-    except BaseException:
-        _stop(readers)
-        raise
+        if isinstance(error, KeyboardInterrupt | Stopped):
+            report.is_interrupted = True
+        elif isinstance(error, GGUFError | OSError) and report.unchanged:
+            report.trouble = str(error)
+        else:
+            raise
     finally:
         pool.shutdown(cancel_futures=True)
     report.seconds = time.monotonic() - began
@@ -152,43 +160,45 @@ def smallest_of_each(
     profile: Profile | None = None,
     show: Show = lambda done, whole: None,
     against: Reader | None = None,
-) -> list[bytes]:
-    """A small file for each finding (see `smallest`). After KeyboardInterrupt those that are not done stay as they are.
+) -> list[Found]:
+    """The findings with a small file for each (see `smallest`).
+
+    Where it is interrupted, or there is trouble, those that are not done stay as they are.
 
     Args:
         reader: The reader.
-        report: What was found; whether it was interrupted is noted there.
+        report: What was found; whether this was interrupted, or what trouble there was, is noted there.
         jobs: Runs at a time.
         profile: What verdicts were compared with.
         show: Called with what is done and the whole.
         against: The reader that it was compared with.
-
-    Raises:
-        GGUFError: The reader cannot be run.
     """
-    findings = list(report.findings.values())
-    made = [finding.case.data for finding in findings]
+    found = report.found()
     pool = ThreadPoolExecutor(jobs)
-    futures = [pool.submit(smallest, reader, finding, profile, against) for finding in findings]
+    futures = [pool.submit(smallest, reader, one.finding, profile, against) for one in found]
     try:
         for index, future in enumerate(futures):
-            with suppress(Stopped):
-                made[index] = future.result()
-            show(index + 1, len(findings))
+            try:
+                found[index] = found[index]._replace(data=future.result())
+            except Stopped:
+                report.is_interrupted = True
+            except (GGUFError, OSError) as error:
+                report.trouble = str(error)
+            show(index + 1, len(found))
     except KeyboardInterrupt:
         report.is_interrupted = True
     finally:
         _stop(_both(reader, against))
         pool.shutdown(cancel_futures=True)
-    return made
+    return merged(found)
 
 
 def smallest(reader: Reads, finding: Finding, profile: Profile | None, against: Reads | None = None) -> bytes:
     """A small file that shows the same.
 
     A crash must be the same one. Of a wrong verdict, or two that differ, the right one must stay as it is, and so must
-    the rule that is broken: here the validator is asked, and where it does not agree with the label the file stays as
-    it is.
+    the rule that is broken, or where the label tells none, one of those that the validator tells: where it does not
+    agree with the label the file stays as it is.
 
     Args:
         reader: The reader.
@@ -198,35 +208,47 @@ def smallest(reader: Reads, finding: Finding, profile: Profile | None, against: 
 
     Raises:
         GGUFError: The reader cannot be run.
+        OSError: A file cannot be tried.
         Stopped: Runs were ended.
     """
     case, outcome = finding.case, finding.outcome
     both = (reader, against)
     readers = [one for index in finding.readers if (one := both[index]) is not None]
-    faults = check(case.data)
-    rule = {case.label.rule} & {fault.code for fault in faults}
-    words = outcome.detail.split(", ")
-    if finding.kind == DISAGREEMENT:
-        judge = PROFILES["default"] if set(words) <= set(VERDICTS) else None
-    else:
-        judge = profile if finding.kind in WRONG else None
-    right = WRONG.get(finding.kind) or _said(faults, PROFILES["default"])
+    judge = PROFILES["default"] if finding.kind == DISAGREEMENT else profile if finding.kind in WRONG else None
+    right, kept = _at_stake(finding, judge) if judge is not None else ("", set())
 
     def holds(data: bytes) -> bool:
         if judge is not None:
             left = check(data)
-            if not rule <= {fault.code for fault in left} or right != _said(left, judge):
+            if right != _said(left, judge) or (kept and not kept & _codes(left)):
                 return False
         found = together([one.read(data) for one in readers])
         return (found.kind, found.detail) == (outcome.kind, outcome.detail)
 
-    is_slow = "hang" in (finding.kind, *words)
-    return minimised(case, holds, MOST_HANGS if is_slow else MOST_RUNS)
+    return minimised(case, holds, MOST_HANGS if finding.kind == "hang" else MOST_RUNS)
+
+
+def _at_stake(finding: Finding, judge: Profile) -> tuple[str, set[str]]:
+    """What a small file must keep: the right verdict, and one of these rules that are broken, if there are any.
+
+    They are those that a file is refused for; of one that is not refused, those that its base does not break.
+    """
+    case = finding.case
+    faults = check(case.data)
+    codes = _codes(faults)
+    right = WRONG.get(finding.kind) or _said(faults, judge)
+    reasons = codes & judge.refuses if right == REJECT else codes - _codes(check(case.base.data))
+    return right, ({case.label.rule or ""} & reasons) or reasons
+
+
+def _codes(faults: list[Fault]) -> set[str]:
+    return {fault.code for fault in faults}
 
 
 __all__ = [
     "Case",
     "Finding",
+    "Found",
     "Limits",
     "Outcome",
     "Reader",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 
 from ..generate import valid_file
 from ..mutate import Label, Plan, chosen, plan
@@ -61,6 +62,12 @@ def cases(seed: int, start: int = 0) -> Iterator[Case]:
         for place in range(index % EACH, EACH):
             yield _case(planned, base_seed, index, place)
             index += 1
+
+
+def cases_behind_base(seed: int, start: int) -> Iterator[Case]:
+    """As `cases`; if the first is a mutant, its base comes before it: what that shows is not the mutants' doing."""
+    base = start - start % EACH
+    return chain(islice(cases(seed, base), start > base), cases(seed, start))
 
 
 def _case(planned: Plan, base_seed: int, index: int, place: int) -> Case:

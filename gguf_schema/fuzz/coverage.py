@@ -112,6 +112,7 @@ def coverage_text(found: Coverage, files: Sequence[str]) -> str:
     for kind, covered in found.covered.items():
         missing = found.missing[kind]
         lines.append(f"{kind}: {len(covered)} of {len(covered) + len(missing)}")
-        lines += [f"  not {one}" for one in missing]
-    lines.append(f"{len(found.subset)} of {len(files)} files have as much as all:")
+        lines += [f"  not {', '.join(missing)}"] if missing else []
+    have = "file has" if len(files) == 1 else "files have"
+    lines.append(f"{len(found.subset)} of {len(files)} {have} as much as all:")
     return "\n".join([*lines, *(f"  {printable(name)}" for name in found.subset)])

@@ -2,15 +2,24 @@
 
 import os
 import shlex
+import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from .running import Limits, Outcome, Stopped, arguments, run
+from ..errors import GGUFError
+from .outcomes import Outcome, outcome
+from .running import Ended, Limits, Stopped, arguments, demand_limit, run
+
+NOT_RUN = (126, 127)
+"""What a shell exits with, and the dynamic loader, where a command cannot be run; but any program may."""
+
+NO_SHADOW = "ReserveShadowMemoryRange failed"
+"""What AddressSanitizer says where it cannot even begin."""
 
 
 class Reads(Protocol):
@@ -31,6 +40,7 @@ class Reader:
         stop: Set to end all runs.
         by_stdin: Whether it reads a file from standard input; else it gets the path.
         errors: The Python exceptions that it refuses files with.
+        has_run: Set when it is known that it can be run.
     """
 
     command: Sequence[str]
@@ -39,18 +49,39 @@ class Reader:
     stop: Event
     by_stdin: bool = False
     errors: Collection[str] = ()
+    has_run: Event = field(default_factory=Event)
 
     def read(self, data: bytes) -> Outcome:
-        """What it does with a file."""
+        """What it does with a file.
+
+        Raises:
+            GGUFError: It cannot be run.
+            OSError: The file cannot be written, or no process made.
+            Stopped: It was ended.
+        """
         if self.stop.is_set():
             raise Stopped
         handle, path = tempfile.mkstemp(".gguf", dir=self.folder)
         try:
             with open(handle, "wb") as file:
                 file.write(data)
-            return run(self.command, path, self.limits, self.stop, self.by_stdin, self.errors)
+            ended = run(self.command, path, self.limits, self.stop, self.by_stdin)
         finally:
-            os.unlink(path)
+            with suppress(OSError):  # readers may do anything with it
+                os.unlink(path)
+        self._demand_run(ended)
+        if ended.status is None:
+            return Outcome("hang", told=ended.told)
+        return outcome(ended.status, ended.told, self.errors)
+
+    def _demand_run(self, ended: Ended) -> None:
+        """Refuse a command that could not be run; of one that could before, a status alone does not say so."""
+        is_new = not self.has_run.is_set()
+        if ended.status in NOT_RUN and (is_new or shutil.which(self.command[0]) is None):
+            raise GGUFError(f"{self.command[0]} cannot be run: {ended.told.strip()}")
+        if is_new and NO_SHADOW in ended.told:
+            raise GGUFError(f"{self.command[0]} is built with AddressSanitizer, which wants --memory 0")
+        self.has_run.set()
 
     def line(self, path: str) -> str:
         """What to type to see what it does with a file."""
@@ -72,11 +103,28 @@ class Reader:
 
 @contextmanager
 def reader(
-    command: Sequence[str], limits: Limits, by_stdin: bool = False, errors: Collection[str] = ()
+    command: Sequence[str],
+    limits: Limits,
+    by_stdin: bool = False,
+    errors: Collection[str] = (),
+    stop: Event | None = None,
 ) -> Iterator[Reader]:
-    """A reader with a folder for its files, which is gone afterwards, as are all runs."""
-    with tempfile.TemporaryDirectory(prefix="gguf-fuzz-") as folder:
-        made = Reader(command, limits, Path(folder), Event(), by_stdin, errors)
+    """A reader with a folder for its files, which is gone afterwards, as are all runs.
+
+    Args:
+        command: See `Reader`, as for the others.
+        limits: What a run may take.
+        by_stdin: Whether it reads a file from standard input.
+        errors: The Python exceptions that it refuses files with.
+        stop: Set to end all runs; by default one of its own.
+
+    Raises:
+        GGUFError: The system does not set such a limit.
+        OSError: There is no room for the folder.
+    """
+    demand_limit(limits.memory)
+    with tempfile.TemporaryDirectory(prefix="gguf-fuzz-", ignore_cleanup_errors=True) as folder:
+        made = Reader(command, limits, Path(folder), stop or Event(), by_stdin, errors)
         try:
             yield made
         finally:

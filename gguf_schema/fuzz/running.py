@@ -1,4 +1,4 @@
-"""One run of a reader on one file, within limits, and what came of it. For POSIX systems.
+"""One run of a reader on one file, within limits. For POSIX systems.
 
 The limits are set by a shell that the reader then takes the place of: between fork and exec no Python runs, which is
 not safe where there are threads.
@@ -6,12 +6,12 @@ not safe where there are threads.
 
 import contextlib
 import os
-import re
 import select
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from threading import Event
 from typing import NamedTuple
 
@@ -20,20 +20,20 @@ from ..errors import GGUFError
 SHELL = 'ulimit -c 0 2>/dev/null; ulimit -v "$1" 2>/dev/null; shift; exec "$@"'
 """Sets no limit that the system does not have: macOS has none on memory."""
 
+LIMIT = 'ulimit -v "$1" && test "$(ulimit -v)" = "$1"'
+"""Whether such a limit can be set: of a number that is too large some shells make another."""
+
 KEPT = 1 << 16
 """Bytes kept of the end of what a reader says on stderr."""
 
 TICK = 0.1
-"""Seconds between two looks at whether to stop."""
+"""Seconds between two looks at whether to stop, or whether a reader has ended whose children still hold stderr."""
+
+SOON = 0.001
+"""Seconds until the first look whether a reader that has closed stderr has ended, too."""
 
 KIB = 1024
 """Of a MiB; the shell counts in KiB."""
-
-
-SIGNALS = {int(known): known.name for known in signal.Signals}
-
-NOT_RUN = (126, 127)
-"""What a shell exits with, and the dynamic loader, where a command cannot be run."""
 
 
 class Limits(NamedTuple):
@@ -48,65 +48,57 @@ class Limits(NamedTuple):
     memory: int = 2048
 
 
-class Outcome(NamedTuple):
-    """What came of a run.
+class Ended(NamedTuple):
+    """How a run ended.
 
     Attributes:
-        kind: accept, reject, crash, hang or memory.
-        detail: Of a crash, or a fault in getting memory, where it happened or what it was: the place in the code, or
-            the signal.
-        is_located: Whether that is a place in the reader's code.
+        status: As `subprocess` has it; None where its time was over.
         told: The end of what was said on stderr.
     """
 
-    kind: str
-    detail: str = ""
-    is_located: bool = False
-    told: str = ""
+    status: int | None
+    told: str
 
 
 class Stopped(Exception):  # noqa: N818 (no error)
     """The run was ended because all are."""
 
 
-SANITIZER = re.compile(r"(?:ERROR|WARNING): (\w+Sanitizer: [\w-]+)")
-SANITIZER_FRAME = re.compile(r"^ *#\d+ 0x[0-9a-f]+ in (?!__|_?malloc|_?free|operator )(\S+)", re.MULTILINE)
-PYTHON = "Traceback (most recent call last):"
-PYTHON_FRAME = re.compile(r'^ +File "(.*)", line (\d+), in (.*)$', re.MULTILINE)
-PYTHON_ERROR = re.compile(r"^([A-Za-z_][\w.]*)(?::.*)?$", re.MULTILINE)
-LINES = (
-    re.compile(r"(?<!\S)(\S{1,300}:\d+):\d+: (runtime error): "),
-    re.compile(r"thread '[^'\n]{0,100}' (?:\(\d+\) )?(panicked) at (\S{1,300})"),
-    re.compile(r"(?<!\S)(\S{1,300}:\d+): (?:\S{1,300}: )?(GGML_ASSERT|Assertion)\b"),
-)
-"""What else tells where a crash was: UndefinedBehaviorSanitizer, Rust, assertions in C. All is bounded: a reader may
-say anything, and a long word must not take long."""
-
-PANIC = re.compile(r"^panic: .*\n(?:.*\n){0,9}?goroutine .*\n(?:panic\(.*\n.*\n)*(\S{1,300})\(", re.MULTILINE)
-"""Go: the function where it was."""
-
-MEMORY = re.compile(
-    r"\bMemoryError\b|bad_alloc|memory allocation of \d+ bytes failed|out of memory|Cannot allocate memory"
-    r"|allocation-size-too-big|Unable to allocate",
-    re.IGNORECASE,
-)
-
-
 def arguments(command: Sequence[str], path: str) -> list[str]:
-    """The command for a file: its path in place of each `{}`, or where there is none, at the end."""
-    filled = [argument.replace("{}", path) for argument in command]
-    return filled if any("{}" in argument for argument in command) else [*filled, path]
+    """The command for a file: its path in place of each `{}` of the arguments, or where there is none, at the end."""
+    program, *given = command
+    filled = [argument.replace("{}", path) for argument in given]
+    return [program, *filled] if has_place(command) else [program, *filled, path]
 
 
-def run(
-    command: Sequence[str],
-    path: str,
-    limits: Limits,
-    stop: Event,
-    by_stdin: bool = False,
-    errors: Collection[str] = (),
-) -> Outcome:
-    """Run a reader on a file.
+def has_place(command: Sequence[str]) -> bool:
+    """Whether a command says where the path goes."""
+    return any("{}" in argument for argument in command[1:])
+
+
+def demand_limit(memory: int) -> None:
+    """Refuse a limit that the system would not set.
+
+    Args:
+        memory: MiB; 0 is no limit.
+
+    Raises:
+        GGUFError: It is too large, or there is a smaller one already.
+    """
+    if sys.platform == "darwin":
+        return
+    asking = ["/bin/sh", "-c", LIMIT, "sh", _kib(memory)]
+    if subprocess.run(asking, stderr=subprocess.DEVNULL, check=False).returncode:
+        raise GGUFError(f"the system sets no such limit on memory: {_kib(memory)} KiB")
+
+
+def _kib(memory: int) -> str:
+    """As the shell takes it."""
+    return str(memory * KIB) if memory else "unlimited"
+
+
+def run(command: Sequence[str], path: str, limits: Limits, stop: Event, by_stdin: bool = False) -> Ended:
+    """Run a reader on a file. What it leaves running in its process group is ended, too.
 
     Args:
         command: The reader (see `arguments`).
@@ -114,109 +106,57 @@ def run(
         limits: What it may take.
         stop: Set to end it.
         by_stdin: Whether it gets the file on standard input, and not the path.
-        errors: The Python exceptions that it refuses files with (see `outcome`).
 
     Raises:
-        GGUFError: It cannot be run.
-        OSError: There is no shell.
+        OSError: The file or the shell is gone, or there are too many files or processes.
         Stopped: It was ended.
     """
-    memory = str(limits.memory * KIB) if limits.memory else "unlimited"
     given = command if by_stdin else arguments(command, path)
     with open(path if by_stdin else os.devnull, "rb") as stdin:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", SHELL, "sh", memory, *given],
+            ["/bin/sh", "-c", SHELL, "sh", _kib(limits.memory), *given],
             stdin=stdin,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    end = time.monotonic() + limits.timeout
-    told = b""
     assert process.stderr is not None
-    try:
-        with process.stderr as pipe:
-            is_open = True
-            while is_open or process.poll() is None:
-                left = min(end - time.monotonic(), TICK)
-                if stop.is_set():
-                    raise Stopped
-                if left <= 0:
-                    return Outcome("hang", told=_text(told, path))
-                if not is_open:
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(left)
-                elif select.select([pipe], [], [], left)[0]:
-                    said = os.read(pipe.fileno(), KEPT)
-                    told = (told + said)[-KEPT:]
-                    is_open = bool(said)
-    finally:
-        if process.returncode is None:  # not waited for yet: the number of its group is still its own
-            with contextlib.suppress(ProcessLookupError):
+    with process.stderr as pipe:
+        try:
+            told, is_over = _watched(process, pipe.fileno(), time.monotonic() + limits.timeout, stop)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS forbids it where nobody is left
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    text = _text(told, path)
-    if process.returncode in NOT_RUN:
-        raise GGUFError(f"{command[0]} cannot be run: {text.strip()}")
-    return outcome(process.returncode, text, errors)
+    text = told.decode("utf-8", "replace").replace(path, "{}")  # which is another one each time
+    return Ended(None if is_over else process.returncode, text)
 
 
-def _text(told: bytes, path: str) -> str:
-    """What was said; in place of the file's path, which is another each time, stands {}."""
-    return told.decode("utf-8", "replace").replace(path, "{}")
+def _watched(process: subprocess.Popen[bytes], pipe: int, end: float, stop: Event) -> tuple[bytes, bool]:
+    """The end of what a reader says until it has ended, and whether its time was over before."""
+    ready = select.poll()  # which, unlike select.select, takes any number of open files
+    ready.register(pipe, select.POLLIN)
+    told, is_open, pause = b"", True, SOON
+    while True:
+        has_ended = _has_ended(process)
+        left = end - time.monotonic()
+        if stop.is_set():
+            raise Stopped
+        if left <= 0:
+            return told, not has_ended
+        if is_open and ready.poll(0 if has_ended else 1000 * min(left, TICK)):
+            said = os.read(pipe, KEPT)
+            told = (told + said)[-KEPT:]
+            is_open = bool(said)
+        elif has_ended:
+            return told, False
+        elif not is_open:
+            time.sleep(min(left, pause))
+            pause = min(2 * pause, TICK)
 
 
-def outcome(status: int, told: str, errors: Collection[str] = ()) -> Outcome:
-    """What an exit status and what was said on stderr mean.
-
-    Status 0 is accept, any other reject; but a signal, a sanitizer's report, a traceback or a panic is a crash.
-
-    Args:
-        status: As `subprocess` has it: negative for signals.
-        told: What was said.
-        errors: Python exceptions, with or without their modules, whose traceback is no crash, but a refusal.
-    """
-    place = located(told)
-    number = -status if status < 0 else status - 128  # the second is how a shell says that its command got a signal
-    name = SIGNALS.get(number, "")
-    if status and not name and errors and _is_own(told, errors):
-        return Outcome("reject", told=told)
-    if status and MEMORY.search(told):
-        return Outcome("memory", place or name, bool(place), told)
-    if place or name:
-        return Outcome("crash", place or name, bool(place), told)
-    return Outcome("reject" if status else "accept", told=told)
-
-
-def _is_own(told: str, errors: Collection[str]) -> bool:
-    """Whether what was said ends in a traceback of one of these exceptions."""
-    _, found, traceback = told.rpartition(PYTHON)
-    error = _error(traceback) if found else ""
-    return error in errors or error.rpartition(".")[2] in errors
-
-
-def _error(traceback: str) -> str:
-    """The exception that a traceback is of."""
-    frames = list(PYTHON_FRAME.finditer(traceback))
-    error = PYTHON_ERROR.search(traceback, frames[-1].end() if frames else 0)
-    return error[1] if error else "error"
-
-
-def located(told: str) -> str:
-    """Where a crash was, from what was said of it; empty if nothing was."""
-    if report := SANITIZER.search(told):
-        frame = SANITIZER_FRAME.search(told, report.end())
-        return f"{report[1]} in {frame[1]}" if frame else report[1]
-    _, found, traceback = told.rpartition(PYTHON)
-    if found:
-        frames = PYTHON_FRAME.findall(traceback)
-        if not frames:
-            return _error(traceback)
-        file, line, function = frames[-1]
-        return f"{_error(traceback)} in {os.path.basename(file)}:{line} {function}"
-    if panic := PANIC.search(told):
-        return f"panic in {panic[1]}"
-    for pattern in LINES:
-        if line := pattern.search(told):
-            return " ".join(line.groups())
-    return ""
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a reader has; its number, which is its group's, stays taken, where the system can tell without that."""
+    if hasattr(os, "waitid"):
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    return process.poll() is not None

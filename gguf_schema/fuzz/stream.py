@@ -18,4 +18,4 @@ def stream(seed: int, start: int, count: int | None = None) -> Iterator[bytes]:
     """
     for case in islice(cases(seed, start), count):
         data = case.data
-        yield json.dumps({"index": case.index, **record(case, data)}).encode() + b"\n" + data
+        yield json.dumps({"index": case.index, **record(case)}).encode() + b"\n" + data
