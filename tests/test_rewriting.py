@@ -322,3 +322,22 @@ def test_real_files_are_written_again(file, tmp_path):
         with gs.open(older) as changed:
             assert changed.version == 2
             assert saved(gs.rewrite(changed, layout=model.layout)) == file.read_bytes()
+
+
+@pytest.mark.parametrize("versions", [(2, 1), (3, 1), (1, 3)])
+@pytest.mark.parametrize("length", [1, 20, 31, 32, 33, 100])
+def test_what_follows_metadata_at_once_stays_whole(versions, length):
+    """Without tensors there is no data for which padding would be needed."""
+    old, new = versions
+    tail = bytes(range(1, length + 1))
+    data = gs.structs("<", old).gguf.build({"metadata_kv": [], "tensor_infos": []}) + tail
+    with gs.open(data) as model:
+        plan = gs.rewrite(model, layout=gs.structs("<", new))
+        out = io.BytesIO()
+        plan.save(out)
+    assert out.getvalue().endswith(tail)
+    assert plan.changes == []
+    with gs.open(out.getvalue()) as again:
+        back = io.BytesIO()
+        gs.rewrite(again, layout=gs.structs("<", old)).save(back)
+    assert back.getvalue() == data

@@ -54,9 +54,17 @@ def _faithful(model: Model, layout: GGUFStructs, metadata_kv: Sequence[Fields], 
     _demand_offsets(tensor_infos)
     head = head_of(layout, metadata_kv, tensor_infos)
     between, changes = _padding(model, len(head), bool(tensor_infos))
-    pieces = [head_piece(head), *between, *_data_section(model, layout.order)]
+    rest = [*between, *_data_section(model, layout.order)]
+    if changes and not model.head["tensor_infos"]:  # no padding, as there is no data: something that follows at once
+        rest, changes = _from(model, model.infos_end, "after the metadata"), []
+    pieces = [head_piece(head), *rest]
     demand_sound(metadata_kv, tensor_infos, len(head), sum(piece.size for piece in pieces))
     return Plan(pieces, changes)
+
+
+def _from(model: Model, position: int, what: str) -> list[Piece]:
+    """All bytes from a position on."""
+    return [Piece(what, model.size - position, Range(model.source, position))] if position < model.size else []
 
 
 def _padding(model: Model, infos_end: int, has_tensors: bool) -> tuple[list[Piece], list[Change]]:
@@ -89,8 +97,7 @@ def _data_section(model: Model, order: str) -> Iterator[Piece]:
         if size > 0:
             yield Piece(what, size, content)
             position += size
-    if position < model.size:
-        yield Piece("after the last tensor", model.size - position, Range(model.source, position))
+    yield from _from(model, position, "after the last tensor")
 
 
 def _canonical(
