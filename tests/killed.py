@@ -4,6 +4,7 @@ Run as a program, because it forks: `python -m tests.killed FOLDER RANDOM`, with
 counts as JSON, and fails where a file is neither old nor new.
 """
 
+import itertools
 import json
 import os
 import random
@@ -17,7 +18,7 @@ import numpy as np
 import gguf_schema as gs
 from gguf_schema import edit, journal
 from gguf_schema.cli.streams import models_in
-from tests.killing import Calls, killed, restore
+from tests.killing import killed, restore
 
 TEXT = "x" * 3000
 EDITS = [edit.Set("general.name", "A longer name than before"), edit.Set("tokenizer.chat_template", TEXT)]
@@ -59,13 +60,13 @@ def recover(path):
 
 
 def interrupted(path):
-    """Leave a file as a patch leaves it that is killed between two of its writes."""
-    child = os.fork()
-    if not child:
-        Calls(os.open(os.devnull, os.O_WRONLY), last=8, torn=True)
-        patch(path)
-        os._exit(3)
-    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    """Leave a file as a patch leaves it that is killed in the middle of its first write to it."""
+    kept, old = files(path), path.read_bytes()
+    for last in itertools.count(1):
+        restore(path.parent, kept)
+        killed(lambda: patch(path), last, torn=True)
+        if path.read_bytes() != old:
+            break
     assert os.path.exists(journal.journal_of(path))
 
 
@@ -146,7 +147,7 @@ def main(folder: str, moments: str) -> None:
         large = Scenario(path, name, 1 << 22)
         wanted = counts["random"] + int(moments) // len(SCENARIOS)
         while counts["random"] < wanted:
-            counts += large.kill(delay=random.random() * large.seconds)
+            counts += large.kill(delay=(0.25 + 0.75 * random.random()) * large.seconds)
     print(json.dumps(counts))
 
 

@@ -84,7 +84,7 @@ def main(folder: str, moments: str) -> None:
         new = files(out)
         assert new != old
         plans = [(last, None) for last in range(1, len(calls))]
-        plans += [(0, random.random() * taken) for _ in range(int(moments))]
+        plans += [(0, (0.25 + 0.75 * random.random()) * taken) for _ in range(int(moments))]
         for last, delay in plans:
             restore(out, old)
             made, ended = killed(lambda action=action: action(root), last, delay=delay)
