@@ -236,6 +236,37 @@ def test_labels_are_what_the_validator_finds(first):
         assert disagreements(made) == []
 
 
+def aligned_files():
+    """Files that declare their alignment in every place, of all layouts."""
+    for (order, version), place in itertools.product(LAYOUTS, range(3)):
+        pairs = [{"key": "general.architecture", "value_type": T.STRING, "value": "llama"}]
+        pairs += [{"key": "a.b", "value_type": T.UINT32, "value": 7}]
+        pairs.insert(place, {"key": "general.alignment", "value_type": T.UINT32, "value": 64})
+        infos = [{"name": name, "dimensions": [4], "type": 0, "offset": None} for name in "ab"]
+        data = (b"\1" * 16 + bytes(48)) * 2
+        file = {"order": order, "metadata_kv": pairs, "tensor_infos": infos, "tensor_data": data}
+        yield gs.structs(order, version).gguf.build(file)
+
+
+PAIR_FIELDS = ("metadata_kv_count", "metadata_kv[")
+
+
+@pytest.mark.parametrize("data", [*aligned_files(), valid_file(5000008), valid_file(900002, version=2)])
+def test_labels_of_files_whose_alignment_is_no_longer_read(data):
+    """Whatever drops, renames, or shifts a pair, offsets are judged by the alignment that is then in force."""
+    made = [mutant for mutant in mutants(data, 1) if mutant.label.path.startswith(PAIR_FIELDS)]
+    assert disagreements(made) == []
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_labels_of_a_first_version_that_says_nothing(order):
+    """Nothing but its version is there to be said."""
+    base = gs.structs(order, 1).gguf.build({"order": order, "metadata_kv": [], "tensor_infos": []})
+    made = list(mutants(base, 1))
+    assert {label.expected for _, label in made if label.operation == "version-swap-order"} == {"warn"}
+    assert disagreements(made) == []
+
+
 def test_there_are_enough_of_them():
     assert EACH * len(BASES) >= 20_000
     assert len(BASES) >= 50

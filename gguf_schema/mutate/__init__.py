@@ -100,7 +100,7 @@ def _label(base: Base, field: Field, operation: Operation, verdict: Verdict) -> 
     expected = verdict.expected
     if base.has_nested and (expected == "accept" or verdict.is_mild):
         expected = "unknown"
-    elif base.layout.version == 1 and field.kind != "version" and (expected == "accept" or verdict.is_mild):
+    elif base.layout.version == 1 and (expected == "accept" or verdict.is_mild):
         expected = "warn"
     return Label(field.path, operation.name, verdict.rule, expected)
 
