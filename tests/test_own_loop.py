@@ -68,22 +68,40 @@ def test_another_model_is_seen(monkeypatch):
         exercise_all(demo_model())
 
 
-def test_what_is_slow_or_stuck_is_seen(monkeypatch):
-    monkeypatch.setattr(exercise, "SLOW", 0.01)
-    assert escape(lambda data: time.sleep(0.02), b"")[0].startswith("hang")
-    monkeypatch.setattr(exercise, "STUCK", 0.05)
-
-    def stuck(data):
+def spin(seconds):
+    """Work for so many seconds of the processor."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
         try:
-            time.sleep(10)
+            sum(range(1000))
         except Exception:
             pytest.fail("nobody may catch it")
 
-    before = signal.getsignal(signal.SIGALRM)
+
+def test_what_is_slow_or_stuck_is_seen(monkeypatch):
+    monkeypatch.setattr(exercise, "SLOW", 0.01)
+    assert escape(spin, 0.02)[0].startswith("hang")
+    monkeypatch.setattr(exercise, "STUCK", 0.05)
+    numbers = (signal.SIGPROF, signal.SIGALRM)
+    before = [signal.getsignal(number) for number in numbers]
     with watched() as restart:
         restart()
-        assert escape(stuck, b"")[0].startswith("hang, Stuck")
-    assert signal.getsignal(signal.SIGALRM) is before
+        assert escape(spin, 10)[0].startswith("hang, Stuck")
+    assert [signal.getsignal(number) for number in numbers] == before
+    assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_who_only_waits_does_not_hang(monkeypatch):
+    """The machine is busy, or the process was stopped: that is nobody's fault, and no finding."""
+    monkeypatch.setattr(exercise, "SLOW", 0.05)
+    monkeypatch.setattr(exercise, "STUCK", 0.1)
+    with watched() as restart:
+        restart()
+        assert escape(time.sleep, 0.3) == ("", None)
+        monkeypatch.setattr(exercise, "STALLED", 0.2)
+        restart()
+        with pytest.raises(exercise.Stalled):
+            escape(time.sleep, 10)
 
 
 def test_a_label_and_a_validator_that_differ_are_seen():

@@ -16,10 +16,13 @@ from gguf_schema.mutate import Label
 from gguf_schema.validate import PROFILES, REJECT, Fault, check, verdict
 
 SLOW = 1.0
-"""Seconds that a file may take; longer is a hang."""
+"""Seconds of the processor that a file may take; longer is a hang."""
 
 STUCK = 10
-"""Seconds after which a file is given up."""
+"""Seconds of the processor after which a file is given up."""
+
+STALLED = 600
+"""Seconds by the clock after which the process gives up: other processes, or who stops this one, may be at fault."""
 
 
 class WrongError(Exception):
@@ -140,35 +143,50 @@ class Stuck(BaseException):
     """A file takes too long. No Exception: nobody is to catch it on the way."""
 
 
+class Stalled(BaseException):
+    """Nothing has come of a file for very long, though it takes no time of the processor. No finding."""
+
+
 @contextmanager
 def watched() -> Iterator[Callable[[], None]]:
     """Raise Stuck where a file takes too long. Yields what starts the clock anew (in the main thread, on POSIX)."""
 
-    def give_up(number: int, frame: FrameType | None) -> None:
+    def stuck(number: int, frame: FrameType | None) -> None:
         raise Stuck
 
-    before = signal.signal(signal.SIGALRM, give_up)
+    def stalled(number: int, frame: FrameType | None) -> None:
+        raise Stalled(f"nothing has come of a file for {STALLED} seconds")
+
+    def start(is_on: bool = True) -> None:
+        signal.setitimer(signal.ITIMER_PROF, STUCK * is_on)
+        signal.setitimer(signal.ITIMER_REAL, STALLED * is_on)
+
+    before = {
+        signal.SIGPROF: signal.signal(signal.SIGPROF, stuck),
+        signal.SIGALRM: signal.signal(signal.SIGALRM, stalled),
+    }
     try:
-        yield lambda: signal.setitimer(signal.ITIMER_REAL, STUCK) and None
+        yield start
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        start(is_on=False)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def escape(run: Callable[[bytes], Any], data: bytes) -> tuple[str, Any]:
-    """Run something on a file.
+def escape(run: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:
+    """Run something.
 
     Returns:
         What went wrong, as a short text that is the same for the same fault (empty if nothing did), and the result.
     """
-    began = time.perf_counter()
+    began = time.process_time()
     try:
-        result = run(data)
+        result = run(*arguments)
     except Exception as error:
         return described(error), None
     except Stuck as error:
         return f"hang, {described(error)}", None
-    took = time.perf_counter() - began
+    took = time.process_time() - began
     return (f"hang, {took:.1f} s" if took > SLOW else ""), result
 
 
