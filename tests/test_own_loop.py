@@ -1,6 +1,5 @@
 """The fuzzing of our own reader: it sees what goes wrong, sums over runs, and finds nothing in a short one."""
 
-import json
 import re
 import signal
 import subprocess
@@ -15,9 +14,13 @@ from gguf_schema.demo import demo_model
 from gguf_schema.generate import valid_file
 from gguf_schema.mutate import Label
 from gguf_schema.validate import check
+from tools import chunks
 from tools.fuzzing import exercise, generated, mutants
 from tools.fuzzing.exercise import WrongError, agrees, described, escape, exercise_all, watched
 from tools.fuzzing.planted import FAULTS, copy_of
+
+EACH = 8
+"""Mutants of each base."""
 
 PROJECT = Path(__file__).parents[1]
 
@@ -128,12 +131,12 @@ def test_the_same_fault_has_one_name():
 
 
 def test_a_run_goes_on_where_one_stopped(tmp_path):
-    mutants.run(tmp_path, 0, 25, 8, 1, lambda done, whole: None)
-    first = mutants.total(tmp_path)
+    mutants.run(tmp_path, 0, 25, EACH, 1, lambda done, whole: None)
+    first = mutants.total(tmp_path, EACH)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     shown = []
-    mutants.run(tmp_path, 0, 50, 8, 1, lambda done, whole: shown.append((done, whole)))
-    both = mutants.total(tmp_path)
+    mutants.run(tmp_path, 0, 50, EACH, 1, lambda done, whole: shown.append((done, whole)))
+    both = mutants.total(tmp_path, EACH)
     assert shown == [(2, 2)]
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert (first.mutants, both.mutants) == (200, 400)
@@ -145,31 +148,37 @@ def test_a_run_goes_on_where_one_stopped(tmp_path):
 
 
 def test_doubles_count_once(tmp_path):
-    mutants.run(tmp_path, 0, 25, 8, 1, lambda done, whole: None)
-    once = mutants.total(tmp_path)
-    (path,) = tmp_path.glob("*.json")
-    for name in (path, path.with_suffix(".hashes")):
-        name.with_name(f"000000025x8{name.suffix}").write_bytes(name.read_bytes())
-    twice = mutants.total(tmp_path)
+    mutants.run(tmp_path, 0, 25, EACH, 1, lambda done, whole: None)
+    once = mutants.total(tmp_path, EACH)
+    record, hashes, _ = chunks.kept(mutants.path_of(tmp_path, EACH, 0))
+    chunks.keep(mutants.path_of(tmp_path, EACH, 25), record, [one.tobytes() for one in hashes])
+    twice = mutants.total(tmp_path, EACH)
     assert (twice.mutants, twice.distinct) == (2 * once.mutants, once.distinct)
 
 
 def test_what_went_wrong_is_told(tmp_path):
-    mutants.run(tmp_path, 0, 25, 4, 1, lambda done, whole: None)
-    (path,) = tmp_path.glob("*.json")
-    record = json.loads(path.read_text())
-    record["wrong"], record["findings"] = 1, [[7, 3, ["version", "version+1", None, "reject"], "KeyError in x\x1b"]]
-    path.write_text(json.dumps(record))
-    told = run("mutants", "--bases", "25", "--each", "4", "--folder", str(tmp_path))
+    wrong = [[7, 3, ["version", "version+1", None, "reject"], "KeyError in x\x1b"]]
+    record = {"mutants": 200, "deep": 1, "expected": {}, "cells": {}, "findings": wrong, "wrong": 1}
+    chunks.keep(mutants.path_of(tmp_path, EACH, 0), record, [])
+    told = run("mutants", "--bases", "25", "--each", str(EACH), "--folder", str(tmp_path))
     assert told.returncode == 1
     assert "1 went wrong" in told.stdout
     assert "KeyError in x?: base 7, mutant 3, version+1 at version" in told.stdout
 
 
+@pytest.mark.parametrize("name", ["planned", "mutant"])
+def test_what_goes_wrong_before_there_is_a_mutant_is_told(name, monkeypatch):
+    monkeypatch.setattr(exercise, "STUCK", 0.01)
+    monkeypatch.setattr(mutants, name, lambda *arguments: spin(10))
+    made, hashes = mutants.chunk(1, 0)
+    assert (made.mutants, made.wrong, hashes) == (0, 25, [])
+    assert all("hang, Stuck" in finding[3] for finding in made.findings)
+
+
 def test_cells_that_stay_empty_are_told(tmp_path):
     """A field that has a tail is rare: of few mutants none is one of it."""
-    mutants.run(tmp_path, 0, 25, 4, 1, lambda done, whole: None)
-    found = mutants.total(tmp_path)
+    mutants.run(tmp_path, 0, 25, EACH, 1, lambda done, whole: None)
+    found = mutants.total(tmp_path, EACH)
     assert "tail truncate-middle" in found.empty
     assert not set(found.empty) & found.cells.keys()
     assert "never: " in mutants.text(found)
