@@ -13,7 +13,7 @@ import gguf_schema as gs
 from gguf_schema.demo import demo_model
 from gguf_schema.generate import valid_file
 from gguf_schema.mutate import Label
-from gguf_schema.validate import check
+from gguf_schema.validate import Fault, check
 from tools import chunks
 from tools.fuzzing import exercise, generated, mutants
 from tools.fuzzing.exercise import WrongError, agrees, described, escape, exercise_all, watched
@@ -57,9 +57,9 @@ def test_a_reader_and_a_validator_that_differ_are_seen(monkeypatch):
 
 
 def test_a_gap_in_the_map_is_seen(monkeypatch):
-    whole = exercise.leaves
+    whole = exercise.entries
     monkeypatch.setattr(
-        exercise, "leaves", lambda model, enter: [e for e in whole(model, enter) if e.path != "version"]
+        exercise, "entries", lambda model, enter: [e for e in whole(model, enter) if e.path != "version"]
     )
     with pytest.raises(WrongError, match="gap"):
         exercise_all(demo_model())
@@ -114,6 +114,26 @@ def test_a_label_and_a_validator_that_differ_are_seen():
     assert agrees(Label("", "x", None, "unknown"), found)
     assert not agrees(Label("", "x", None, "accept"), found)
     assert not agrees(Label("", "x", "key-twice", "reject"), found)
+
+
+@pytest.mark.parametrize(
+    ("fault", "changed", "is_possible"),
+    [
+        ("metadata_kv[1].key.len", "metadata_kv[1].key.string", True),
+        ("metadata_kv[2].key.len", "metadata_kv[1].value", True),
+        ("metadata_kv[1].key.len", "metadata_kv[2].value", False),
+        ("metadata_kv[9].key.len", "tensor_infos[0].type", False),
+        ("tensor_infos[0].offset", "tensor_infos[1].type", False),
+        ("tensor_infos[0].offset", "tensor_data[1].padding", True),
+        ("tensor_data", "tensor_infos[1].type", True),
+        ("metadata_kv_count", "metadata_kv[3].value", True),
+        ("metadata_kv", "metadata_kv[3].key.string", True),
+        ("version", "", True),
+    ],
+)
+def test_a_fault_comes_of_what_stands_before_it(fault, changed, is_possible):
+    found = [Fault("a", "error", fault, 0, 1, "m")]
+    assert agrees(Label(changed, "x", "a", "unknown"), found) is is_possible
 
 
 def test_the_same_fault_has_one_name():
