@@ -124,6 +124,20 @@ def test_a_mutant_is_found_by_its_number():
     assert stream != list(mutants(data, 4, end, other))
 
 
+@pytest.mark.parametrize("number", [-1, -(10**30)])
+def test_no_mutant_has_a_negative_number(number):
+    made = plan(written({}))
+    with pytest.raises(ValueError, match="numbered from 0 on"):
+        mutant(made, 1, number)
+
+
+def test_a_plan_is_shown_in_short():
+    made = plan(model())
+    assert repr(made.base) == f"<Base: {len(model())} bytes, 10 pairs, 3 tensors>"
+    assert repr(made).startswith(f"<Plan: {len(made.fixed)} fixed changes, ")
+    assert len(repr(made)) < 200
+
+
 def test_without_a_count_each_fixed_change_is_made_once():
     data = model()
     assert len(list(mutants(data, 1))) == len(plan(data).fixed)

@@ -1,5 +1,6 @@
 """The fuzzing of our own reader: it sees what goes wrong, sums over runs, and finds nothing in a short one."""
 
+import os
 import re
 import signal
 import subprocess
@@ -216,6 +217,25 @@ def test_files_by_hypothesis():
     assert found.wrong == {}
     assert sum(found.verdicts.values()) == 40
     assert run("hypothesis", "--count", "3").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["hypothesis --count 0", "mutants --first -1", "mutants --bases 0", "mutants --jobs 0", "one -1 3", "one 3 -1"],
+)
+def test_arguments_that_make_no_sense(arguments):
+    told = run(*arguments.split())
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "usage:" in told.stderr
+
+
+def test_nobody_needs_to_read():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "tools/fuzz.py", "one", "3", "5"]
+    told = subprocess.run(command, cwd=PROJECT, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (told.returncode, told.stderr) == (141, "")
 
 
 # Led by what code a file reaches.
