@@ -25,7 +25,7 @@ else the format can hold and a validator warns of. `layout.metadata_kv.build(pai
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -140,6 +140,7 @@ def _float_bits(size: int, mantissa: int) -> SearchStrategy[int]:
 
 
 USUAL = Extent()
+VALUE_TYPES = frozenset(GGUFValueType)
 
 
 def values(type: ValueType, layout: GGUFStructs | None = None, *, extent: Extent = USUAL) -> SearchStrategy[Any]:
@@ -149,9 +150,13 @@ def values(type: ValueType, layout: GGUFStructs | None = None, *, extent: Extent
         type: The type; `ArrayType(GGUFValueType.INT32)` for an array of one type, `GGUFValueType.ARRAY` of any.
         layout: Byte order and version; without it, those of `structs()`.
         extent: How large the values are, and whether they may be odd.
+
+    Raises:
+        GGUFError: There is no such type.
     """
     if isinstance(type, ArrayType):
         return arrays(type.type, layout, extent=extent)
+    _known("value type", [type], VALUE_TYPES)
     pair = {"key": "", "value_type": type}
     return _made(lambda choices: make(_usual(layout).metadata_kv, choices, extent, pair)["value"])
 
@@ -172,8 +177,11 @@ def arrays(
         extent: As of `values`. Its `items` says how many there are; its `levels` count the array itself.
 
     Raises:
+        GGUFError: There is no such type.
         ValueError: Elements are given, but not their type.
     """
+    if type is not None:
+        _known("value type", [type], VALUE_TYPES)
     if elements is not None:
         if type is None:
             raise ValueError("elements are given, but not their type")
@@ -189,7 +197,7 @@ def metadata_pairs(
     layout: GGUFStructs | None = None,
     *,
     keys: SearchStrategy[str] | None = None,
-    types: Sequence[GGUFValueType] | None = None,
+    types: Iterable[GGUFValueType] | None = None,
     values: SearchStrategy[Any] | None = None,
     architecture: str = "llama",
     extent: Extent = USUAL,
@@ -205,21 +213,23 @@ def metadata_pairs(
         extent: As of `values`; keys may be odd, too.
 
     Raises:
-        ValueError: Values are given, but not their types.
+        GGUFError: There is no such type.
+        ValueError: Values are given, but not their types; or types, but none of them.
     """
     if values is not None and types is None:
         raise ValueError("values are given, but not their types")
+    options = None if types is None else _known("value type", types, VALUE_TYPES)
 
     def pair(choices: Drawn) -> Any:
-        if keys is None and types is None:
+        if keys is None and options is None:
             return whole.pair(choices, _usual(layout), extent, architecture)
         given: dict[str, Any] = {}
         if keys is not None:
             given["key"] = choices.draw(keys)
         elif extent.valid:
             given["key"] = whole.own_key(choices, architecture)
-        if types is not None:
-            given["value_type"] = choices.one_of(types)
+        if options is not None:
+            given["value_type"] = choices.one_of(options)
         if values is not None:
             given["value"] = choices.draw(values)
         return make(_usual(layout).metadata_kv, choices, extent, given)
@@ -231,7 +241,7 @@ def tensor_infos(
     layout: GGUFStructs | None = None,
     *,
     names: SearchStrategy[str] | None = None,
-    types: Sequence[int] = whole.TYPES,
+    types: Iterable[int] = whole.TYPES,
     extent: Extent = USUAL,
 ) -> SearchStrategy[dict[str, Any]]:
     """Tensor infos of small tensors: mappings with `name`, `dimensions`, `type`; `offset` is None: it is computed.
@@ -241,10 +251,15 @@ def tensor_infos(
         names: Their names.
         types: Their types.
         extent: As of `values`; odd ones may have no dimensions.
+
+    Raises:
+        GGUFError: A type has no known block.
+        ValueError: Types are given, but none of them.
     """
+    options = _known("tensor type", types, whole.TYPES)
 
     def info(choices: Drawn) -> Any:
-        found = whole.info(choices, _usual(layout), extent, types)
+        found = whole.info(choices, _usual(layout), extent, options)
         return found if names is None else {**found, "name": choices.draw(names)}
 
     return _made(info)
@@ -267,19 +282,23 @@ def wire_files(
     *,
     pairs: SearchStrategy[dict[str, Any]] | None = None,
     infos: SearchStrategy[dict[str, Any]] | None = None,
-    alignments: Sequence[int] = whole.ALIGNMENTS,
+    alignments: Iterable[int] = whole.ALIGNMENTS,
     metadata: tuple[int, int] = (0, 8),
     tensors: tuple[int, int] = (0, 4),
     extent: Extent = whole.VALID,
 ) -> SearchStrategy[dict[str, Any]]:
     """Whole files in the wire form: what `GGUF.build` takes. The arguments are those of `files`."""
+    for name, bounds in ("metadata", metadata), ("tensors", tensors):
+        if not isinstance(bounds, tuple) or len(bounds) != 2:
+            raise TypeError(f"{name}: expected the fewest and the most, as (0, 4), found {bounds!r}")
+    known_alignments = tuple(alignments)
     layouts = whole.CURRENT if extent.valid else whole.LAYOUTS
     make_pair = None if pairs is None else (_draw, pairs)
     make_info = None if infos is None else (_draw, infos)
 
     def file(choices: Drawn) -> Any:
         chosen = structs(*choices.one_of(layouts)) if layout is None else layout
-        return whole.file(choices, chosen, extent, make_pair, make_info, alignments, metadata, tensors)
+        return whole.file(choices, chosen, extent, make_pair, make_info, known_alignments, metadata, tensors)
 
     return _made(file)
 
@@ -287,11 +306,15 @@ def wire_files(
 def files(layout: GGUFStructs | None = None, **arguments: Any) -> SearchStrategy[bytes]:
     """Whole files, as bytes. Unless `extent` allows odd ones, `open` takes all of them, and no rule warns of any.
 
+    With pairs and infos of yours that holds unless a rule speaks of one of them alone: keys, names, types and values
+    are as you make them.
+
     Args:
         layout: Byte order and version; without it, any that is not warned of.
         arguments: Those of `wire_files`:
 
-            * pairs: Makes metadata pairs; of two with the same key one is kept.
+            * pairs: Makes metadata pairs; of two with the same key one is kept, and none that declares an alignment
+              which is not among those below.
             * infos: Makes tensor infos; of two with the same name one is kept.
             * alignments: The alignments that a file may declare. About half of the files declare none.
             * metadata: The fewest and the most pairs, besides `general.architecture` and `general.alignment`.
@@ -300,6 +323,17 @@ def files(layout: GGUFStructs | None = None, **arguments: Any) -> SearchStrategy
     """
     builder = GGUF if layout is None else layout.gguf
     return wire_files(layout, **arguments).map(builder.build)
+
+
+def _known(what: str, types: Iterable[Made], known: Collection[Any]) -> tuple[Made, ...]:
+    """The types, all of which must be known, and of which there must be one."""
+    given = tuple(types)
+    if not given:
+        raise ValueError(f"no {what} is given")
+    for type in given:
+        if type not in known:
+            raise GGUFError(f"{what} {type} is not known", "type")
+    return given
 
 
 def _usual(layout: GGUFStructs | None) -> GGUFStructs:

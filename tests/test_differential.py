@@ -142,8 +142,8 @@ def test_what_is_not_explained_is_told_and_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(differential, "BLOCK", BLOCK)
     with monkeypatch.context() as patched:
         patched.setattr(differences, "EXPLANATIONS", ())
-        path = differential.run_block("llama.cpp", 11, tmp_path, 0)
-    assert not differential.is_done(path)
+        differential.run_block("llama.cpp", 11, tmp_path, 0)
+    assert not differential.is_done("llama.cpp", 11, tmp_path, 0)
     found = differential.summary("llama.cpp", tmp_path)
     assert found["explained"] == {}
     assert any("wanted reject, seen crash gguf.cpp" in what for what in found["unexplained"])
@@ -152,13 +152,14 @@ def test_what_is_not_explained_is_told_and_run_again(tmp_path, monkeypatch):
         (again,) = differential.mutants("llama.cpp", one["seed"], one["number"], 1)
         assert len(again.data) == one["size"]
     differential.run_block("llama.cpp", 11, tmp_path, 0)
-    assert differential.is_done(path)
+    assert differential.is_done("llama.cpp", 11, tmp_path, 0)
 
 
 def test_what_is_done_is_not_run_again(tmp_path, monkeypatch, capsys):
     needs("llama.cpp")
     monkeypatch.setattr(differential, "BLOCK", BLOCK)
-    path = differential.run_block("llama.cpp", 11, tmp_path, 0)
+    differential.run_block("llama.cpp", 11, tmp_path, 0)
+    (path,) = tmp_path.iterdir()
     before = path.stat().st_mtime_ns
     arguments = ["llama.cpp", "--seed", "11", "--start", "5", "--count", "100", "--state", str(tmp_path), "--json"]
     assert differential.main(arguments) == 0

@@ -124,6 +124,20 @@ def test_a_mutant_is_found_by_its_number():
     assert stream != list(mutants(data, 4, end, other))
 
 
+@pytest.mark.parametrize("number", [-1, -(10**30)])
+def test_no_mutant_has_a_negative_number(number):
+    made = plan(written({}))
+    with pytest.raises(ValueError, match="numbered from 0 on"):
+        mutant(made, 1, number)
+
+
+def test_a_plan_is_shown_in_short():
+    made = plan(model())
+    assert repr(made.base) == f"<Base: {len(model())} bytes, 10 pairs, 3 tensors>"
+    assert repr(made).startswith(f"<Plan: {len(made.fixed)} fixed changes, ")
+    assert len(repr(made)) < 200
+
+
 def test_without_a_count_each_fixed_change_is_made_once():
     data = model()
     assert len(list(mutants(data, 1))) == len(plan(data).fixed)
@@ -234,6 +248,37 @@ def test_labels_are_what_the_validator_finds(first):
         made = some(index)
         assert len(made) == EACH
         assert disagreements(made) == []
+
+
+def aligned_files():
+    """Files that declare their alignment in every place, of all layouts."""
+    for (order, version), place in itertools.product(LAYOUTS, range(3)):
+        pairs = [{"key": "general.architecture", "value_type": T.STRING, "value": "llama"}]
+        pairs += [{"key": "a.b", "value_type": T.UINT32, "value": 7}]
+        pairs.insert(place, {"key": "general.alignment", "value_type": T.UINT32, "value": 64})
+        infos = [{"name": name, "dimensions": [4], "type": 0, "offset": None} for name in "ab"]
+        data = (b"\1" * 16 + bytes(48)) * 2
+        file = {"order": order, "metadata_kv": pairs, "tensor_infos": infos, "tensor_data": data}
+        yield gs.structs(order, version).gguf.build(file)
+
+
+PAIR_FIELDS = ("metadata_kv_count", "metadata_kv[")
+
+
+@pytest.mark.parametrize("data", [*aligned_files(), valid_file(5000008), valid_file(900002, version=2)])
+def test_labels_of_files_whose_alignment_is_no_longer_read(data):
+    """Whatever drops, renames, or shifts a pair, offsets are judged by the alignment that is then in force."""
+    made = [mutant for mutant in mutants(data, 1) if mutant.label.path.startswith(PAIR_FIELDS)]
+    assert disagreements(made) == []
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_labels_of_a_first_version_that_says_nothing(order):
+    """Nothing but its version is there to be said."""
+    base = gs.structs(order, 1).gguf.build({"order": order, "metadata_kv": [], "tensor_infos": []})
+    made = list(mutants(base, 1))
+    assert {label.expected for _, label in made if label.operation == "version-swap-order"} == {"warn"}
+    assert disagreements(made) == []
 
 
 def test_there_are_enough_of_them():

@@ -1,6 +1,6 @@
 """The fuzzing of our own reader: it sees what goes wrong, sums over runs, and finds nothing in a short one."""
 
-import json
+import os
 import re
 import signal
 import subprocess
@@ -14,10 +14,14 @@ import gguf_schema as gs
 from gguf_schema.demo import demo_model
 from gguf_schema.generate import valid_file
 from gguf_schema.mutate import Label
-from gguf_schema.validate import check
+from gguf_schema.validate import Fault, check
+from tools import chunks
 from tools.fuzzing import exercise, generated, mutants
 from tools.fuzzing.exercise import WrongError, agrees, described, escape, exercise_all, watched
 from tools.fuzzing.planted import FAULTS, copy_of
+
+EACH = 8
+"""Mutants of each base."""
 
 PROJECT = Path(__file__).parents[1]
 
@@ -54,9 +58,9 @@ def test_a_reader_and_a_validator_that_differ_are_seen(monkeypatch):
 
 
 def test_a_gap_in_the_map_is_seen(monkeypatch):
-    whole = exercise.leaves
+    whole = exercise.entries
     monkeypatch.setattr(
-        exercise, "leaves", lambda model, enter: [e for e in whole(model, enter) if e.path != "version"]
+        exercise, "entries", lambda model, enter: [e for e in whole(model, enter) if e.path != "version"]
     )
     with pytest.raises(WrongError, match="gap"):
         exercise_all(demo_model())
@@ -68,22 +72,40 @@ def test_another_model_is_seen(monkeypatch):
         exercise_all(demo_model())
 
 
-def test_what_is_slow_or_stuck_is_seen(monkeypatch):
-    monkeypatch.setattr(exercise, "SLOW", 0.01)
-    assert escape(lambda data: time.sleep(0.02), b"")[0].startswith("hang")
-    monkeypatch.setattr(exercise, "STUCK", 0.05)
-
-    def stuck(data):
+def spin(seconds):
+    """Work for so many seconds of the processor."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
         try:
-            time.sleep(10)
+            sum(range(1000))
         except Exception:
             pytest.fail("nobody may catch it")
 
-    before = signal.getsignal(signal.SIGALRM)
+
+def test_what_is_slow_or_stuck_is_seen(monkeypatch):
+    monkeypatch.setattr(exercise, "SLOW", 0.01)
+    assert escape(spin, 0.02)[0].startswith("hang")
+    monkeypatch.setattr(exercise, "STUCK", 0.05)
+    numbers = (signal.SIGPROF, signal.SIGALRM)
+    before = [signal.getsignal(number) for number in numbers]
     with watched() as restart:
         restart()
-        assert escape(stuck, b"")[0].startswith("hang, Stuck")
-    assert signal.getsignal(signal.SIGALRM) is before
+        assert escape(spin, 10)[0].startswith("hang, Stuck")
+    assert [signal.getsignal(number) for number in numbers] == before
+    assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_who_only_waits_does_not_hang(monkeypatch):
+    """The machine is busy, or the process was stopped: that is nobody's fault, and no finding."""
+    monkeypatch.setattr(exercise, "SLOW", 0.05)
+    monkeypatch.setattr(exercise, "STUCK", 0.1)
+    with watched() as restart:
+        restart()
+        assert escape(time.sleep, 0.3) == ("", None)
+        monkeypatch.setattr(exercise, "STALLED", 0.2)
+        restart()
+        with pytest.raises(exercise.Stalled):
+            escape(time.sleep, 10)
 
 
 def test_a_label_and_a_validator_that_differ_are_seen():
@@ -93,6 +115,26 @@ def test_a_label_and_a_validator_that_differ_are_seen():
     assert agrees(Label("", "x", None, "unknown"), found)
     assert not agrees(Label("", "x", None, "accept"), found)
     assert not agrees(Label("", "x", "key-twice", "reject"), found)
+
+
+@pytest.mark.parametrize(
+    ("fault", "changed", "is_possible"),
+    [
+        ("metadata_kv[1].key.len", "metadata_kv[1].key.string", True),
+        ("metadata_kv[2].key.len", "metadata_kv[1].value", True),
+        ("metadata_kv[1].key.len", "metadata_kv[2].value", False),
+        ("metadata_kv[9].key.len", "tensor_infos[0].type", False),
+        ("tensor_infos[0].offset", "tensor_infos[1].type", False),
+        ("tensor_infos[0].offset", "tensor_data[1].padding", True),
+        ("tensor_data", "tensor_infos[1].type", True),
+        ("metadata_kv_count", "metadata_kv[3].value", True),
+        ("metadata_kv", "metadata_kv[3].key.string", True),
+        ("version", "", True),
+    ],
+)
+def test_a_fault_comes_of_what_stands_before_it(fault, changed, is_possible):
+    found = [Fault("a", "error", fault, 0, 1, "m")]
+    assert agrees(Label(changed, "x", "a", "unknown"), found) is is_possible
 
 
 def test_the_same_fault_has_one_name():
@@ -110,12 +152,12 @@ def test_the_same_fault_has_one_name():
 
 
 def test_a_run_goes_on_where_one_stopped(tmp_path):
-    mutants.run(tmp_path, 0, 25, 8, 1, lambda done, whole: None)
-    first = mutants.total(tmp_path)
+    mutants.run(tmp_path, 0, 25, EACH, 1, lambda done, whole: None)
+    first = mutants.total(tmp_path, EACH)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     shown = []
-    mutants.run(tmp_path, 0, 50, 8, 1, lambda done, whole: shown.append((done, whole)))
-    both = mutants.total(tmp_path)
+    mutants.run(tmp_path, 0, 50, EACH, 1, lambda done, whole: shown.append((done, whole)))
+    both = mutants.total(tmp_path, EACH)
     assert shown == [(2, 2)]
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert (first.mutants, both.mutants) == (200, 400)
@@ -127,31 +169,37 @@ def test_a_run_goes_on_where_one_stopped(tmp_path):
 
 
 def test_doubles_count_once(tmp_path):
-    mutants.run(tmp_path, 0, 25, 8, 1, lambda done, whole: None)
-    once = mutants.total(tmp_path)
-    (path,) = tmp_path.glob("*.json")
-    for name in (path, path.with_suffix(".hashes")):
-        name.with_name(f"000000025x8{name.suffix}").write_bytes(name.read_bytes())
-    twice = mutants.total(tmp_path)
+    mutants.run(tmp_path, 0, 25, EACH, 1, lambda done, whole: None)
+    once = mutants.total(tmp_path, EACH)
+    record, hashes, _ = chunks.kept(mutants.path_of(tmp_path, EACH, 0))
+    chunks.keep(mutants.path_of(tmp_path, EACH, 25), record, [one.tobytes() for one in hashes])
+    twice = mutants.total(tmp_path, EACH)
     assert (twice.mutants, twice.distinct) == (2 * once.mutants, once.distinct)
 
 
 def test_what_went_wrong_is_told(tmp_path):
-    mutants.run(tmp_path, 0, 25, 4, 1, lambda done, whole: None)
-    (path,) = tmp_path.glob("*.json")
-    record = json.loads(path.read_text())
-    record["wrong"], record["findings"] = 1, [[7, 3, ["version", "version+1", None, "reject"], "KeyError in x\x1b"]]
-    path.write_text(json.dumps(record))
-    told = run("mutants", "--bases", "25", "--each", "4", "--folder", str(tmp_path))
+    wrong = [[7, 3, ["version", "version+1", None, "reject"], "KeyError in x\x1b"]]
+    record = {"mutants": 200, "deep": 1, "expected": {}, "cells": {}, "findings": wrong, "wrong": 1}
+    chunks.keep(mutants.path_of(tmp_path, EACH, 0), record, [])
+    told = run("mutants", "--bases", "25", "--each", str(EACH), "--folder", str(tmp_path))
     assert told.returncode == 1
     assert "1 went wrong" in told.stdout
     assert "KeyError in x?: base 7, mutant 3, version+1 at version" in told.stdout
 
 
+@pytest.mark.parametrize("name", ["planned", "mutant"])
+def test_what_goes_wrong_before_there_is_a_mutant_is_told(name, monkeypatch):
+    monkeypatch.setattr(exercise, "STUCK", 0.01)
+    monkeypatch.setattr(mutants, name, lambda *arguments: spin(10))
+    made, hashes = mutants.chunk(1, 0)
+    assert (made.mutants, made.wrong, hashes) == (0, 25, [])
+    assert all("hang, Stuck" in finding[3] for finding in made.findings)
+
+
 def test_cells_that_stay_empty_are_told(tmp_path):
     """A field that has a tail is rare: of few mutants none is one of it."""
-    mutants.run(tmp_path, 0, 25, 4, 1, lambda done, whole: None)
-    found = mutants.total(tmp_path)
+    mutants.run(tmp_path, 0, 25, EACH, 1, lambda done, whole: None)
+    found = mutants.total(tmp_path, EACH)
     assert "tail truncate-middle" in found.empty
     assert not set(found.empty) & found.cells.keys()
     assert "never: " in mutants.text(found)
@@ -169,6 +217,25 @@ def test_files_by_hypothesis():
     assert found.wrong == {}
     assert sum(found.verdicts.values()) == 40
     assert run("hypothesis", "--count", "3").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["hypothesis --count 0", "mutants --first -1", "mutants --bases 0", "mutants --jobs 0", "one -1 3", "one 3 -1"],
+)
+def test_arguments_that_make_no_sense(arguments):
+    told = run(*arguments.split())
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "usage:" in told.stderr
+
+
+def test_nobody_needs_to_read():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "tools/fuzz.py", "one", "3", "5"]
+    told = subprocess.run(command, cwd=PROJECT, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (told.returncode, told.stderr) == (141, "")
 
 
 # Led by what code a file reaches.

@@ -177,6 +177,65 @@ def test_no_block():
         strategies.blocks(Q.Q4_2)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: strategies.values(99),
+        lambda: strategies.values(ArrayType(99)),
+        lambda: strategies.arrays(99),
+        lambda: strategies.metadata_pairs(types=[T.INT8, 99]),
+        lambda: strategies.tensor_infos(types=[99]),
+        lambda: strategies.tensor_infos(types=[Q.Q4_2]),
+    ],
+)
+def test_no_type(make):
+    """It is told where the strategy is made, not where it is drawn from."""
+    with pytest.raises(gs.GGUFError, match="is not known"):
+        make()
+
+
+def test_no_types_at_all():
+    for make in strategies.metadata_pairs, strategies.tensor_infos:
+        with pytest.raises(ValueError, match="type is given"):
+            make(types=[])
+
+
+@few
+@given(
+    strategies.files(
+        pairs=strategies.metadata_pairs(types=iter([T.INT8, T.BOOL])),
+        infos=strategies.tensor_infos(types=iter([Q.F16])),
+        alignments=iter([64]),
+        tensors=(1, 2),
+    )
+)
+def test_options_may_be_given_one_by_one(data):
+    with gs.open(data) as model:
+        assert {tensor.type for tensor in model.tensors.infos} == {Q.F16}
+        assert model.alignment in (32, 64)
+
+
+@pytest.mark.parametrize("argument", ["metadata", "tensors"])
+@pytest.mark.parametrize("bounds", [5, (1,), (1, 2, 3)])
+def test_bounds_are_two(argument, bounds):
+    with pytest.raises(TypeError, match=f"{argument}: expected the fewest and the most"):
+        strategies.files(**{argument: bounds})
+
+
+@few
+@given(
+    strategies.files(
+        pairs=strategies.metadata_pairs(keys=st.just("general.alignment"), types=[T.UINT32, T.INT32]),
+        alignments=[8, 16],
+        tensors=(1, 2),
+    )
+)
+def test_alignments_are_possible_ones(data):
+    with gs.open(data) as model:
+        assert model.alignment in (8, 16, 32)
+    assert [fault.code for fault in check(data) if fault.severity != "note"] == []
+
+
 @pytest.mark.parametrize(("order", "version"), [("<", 3), (">", 1)])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())

@@ -8,31 +8,31 @@ A disagreement is explained by a row of tools/differences.py, or it is told with
 of BLOCK, from the one that --start is in; a block that is in the state folder, with all explained, is not run again,
 and all that are there count.
 
-Exit status: 0 all is explained, 1 something is not, 2 usage, or the reader is not installed, 130 interrupted.
+Exit status: 0 all is explained, 1 something is not, 2 usage, or the reader is not installed, 3 a process died, 130
+interrupted, 141 nobody reads.
 """
 
 import argparse
 import json
-import signal
+import re
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from hashlib import blake2b
-from multiprocessing import Pool
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from gguf_schema.cli.arguments import positive, whole
+from gguf_schema.cli.streams import INTERRUPTED, tell
 from gguf_schema.fuzz.cases import BASES, EACH, UNCHANGED
 from gguf_schema.generate import valid_file
 from gguf_schema.mutate import Label, mutant, plan
 from gguf_schema.progress import progress
 from gguf_schema.validate import check
+from tools import chunks
 from tools.differences import LLAMA_CPP, Judged, explanation
 from tools.readers import READERS, running
 
@@ -41,9 +41,6 @@ BLOCK = 25 * EACH
 
 OTHERS = 16
 """One base of so many may be big-endian, where the reader is llama.cpp, which refuses those at once."""
-
-HASH = 8
-"""Bytes of a mutant's hash."""
 
 
 class Numbered(NamedTuple):
@@ -90,8 +87,8 @@ class Result(NamedTuple):
     unexplained: dict[str, Any]
 
 
-def run_block(reader: str, seed: int, folder: Path, start: int) -> Path:
-    """Run a block, and keep its result and the hashes of its files."""
+def run_block(reader: str, seed: int, folder: Path, start: int) -> None:
+    """Run a block, and keep its result."""
     seen, explained = Counter[str](), Counter[str]()
     unexplained: dict[str, Any] = {}
     hashes = []
@@ -99,7 +96,7 @@ def run_block(reader: str, seed: int, folder: Path, start: int) -> Path:
         for case in mutants(reader, seed, start, BLOCK):
             judged = Judged(reader, case.data, check(case.data), process.read(case.data))
             seen[f"{judged.wanted} {judged.seen}"] += 1
-            hashes.append(blake2b(case.data, digest_size=HASH).digest())
+            hashes.append(chunks.hash_of(case.data))
             if judged.wanted == judged.seen:
                 continue
             name = explanation(judged)
@@ -110,52 +107,43 @@ def run_block(reader: str, seed: int, folder: Path, start: int) -> Path:
             what = f"wanted {judged.wanted}, seen {judged.seen} {judged.outcome.detail}: {why}"
             first = {"count": 0, "seed": seed, "number": case.number, **case.label._asdict(), "size": len(case.data)}
             unexplained.setdefault(what, first)["count"] += 1
-    path = block_path(folder, reader, seed, start)
-    np.save(path.with_suffix(".npy"), np.unique(np.frombuffer(b"".join(hashes), f"u{HASH}")))
-    path.write_text(json.dumps(Result(seen, explained, unexplained)._asdict()))
-    return path
+    chunks.keep(block_path(folder, reader, seed, start), Result(seen, explained, unexplained)._asdict(), hashes)
 
 
 def block_path(folder: Path, reader: str, seed: int, start: int) -> Path:
     """Where the result of a block is kept."""
-    return folder / f"{reader}-{seed}-{start:09}.json"
+    return chunks.path_of(folder, f"{reader}-{seed}", start, BLOCK)
 
 
-def load(path: Path) -> Result:
-    """A block's result."""
-    return Result(**json.loads(path.read_text()))
-
-
-def is_done(path: Path) -> bool:
+def is_done(reader: str, seed: int, folder: Path, start: int) -> bool:
     """Whether a block was run, and nothing was left to explain."""
-    return path.exists() and not load(path).unexplained
+    kept = chunks.kept(block_path(folder, reader, seed, start))
+    return kept is not None and not kept.record["unexplained"]
 
 
 def run(reader: str, seed: int, start: int, count: int, jobs: int, folder: Path) -> None:
     """Run the blocks of a range that are not done."""
     starts = range(start // BLOCK * BLOCK, start + count, BLOCK)
-    left = [first for first in starts if not is_done(block_path(folder, reader, seed, first))]
-    with progress("differential") as show, Pool(jobs, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-        for number, _ in enumerate(pool.imap_unordered(partial(run_block, reader, seed, folder), left)):
-            show(number + 1, len(left))
+    with progress("differential") as show:
+        chunks.run(partial(run_block, reader, seed, folder), partial(is_done, reader, seed, folder), starts, jobs, show)
 
 
 def summary(reader: str, folder: Path) -> dict[str, Any]:
     """All blocks of a reader that are in a folder, as one object."""
-    paths = sorted(folder.glob(f"{reader}-[0-9]*-*.json"))
+    kept = chunks.found(folder, rf"{re.escape(reader)}-\d+", BLOCK)
     seen, explained = Counter[str](), Counter[str]()
     unexplained: dict[str, Any] = {}
-    for result in map(load, paths):
+    for result in (Result(**one.record) for one in kept.kept.values()):
         seen.update(result.seen)
         explained.update(result.explained)
         for what, first in result.unexplained.items():
             known = unexplained.setdefault(what, {**first, "count": 0})
             known["count"] += first["count"]
-    hashes = [np.load(path.with_suffix(".npy")) for path in paths]
     return {
         "reader": reader,
+        "chunks": chunks.described(kept, BLOCK),
         "mutants": seen.total(),
-        "distinct": len(np.unique(np.concatenate(hashes))) if hashes else 0,
+        "distinct": chunks.distinct(kept),
         "bases": seen.total() // EACH,
         "seen": dict(seen.most_common()),
         "explained": dict(explained.most_common()),
@@ -165,7 +153,8 @@ def summary(reader: str, folder: Path) -> dict[str, Any]:
 
 def as_text(found: dict[str, Any]) -> str:
     """The same for people."""
-    lines = [f"{found['reader']}: {found['mutants']} mutants of {found['bases']} files, {found['distinct']} distinct"]
+    lines = [*found["chunks"]]
+    lines += [f"{found['reader']}: {found['mutants']} mutants of {found['bases']} files, {found['distinct']} distinct"]
     for title in "seen", "explained":
         lines += [f"{title}:", *(f"  {count:8} {name}" for name, count in found[title].items())]
     lines.append(f"unexplained: {sum(one['count'] for one in found['unexplained'].values())}")
@@ -179,10 +168,10 @@ def main(arguments: list[str]) -> int:
     """Run blocks, and tell of all that are there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reader", choices=READERS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--start", type=int, default=0, help="the first mutant")
-    parser.add_argument("--count", type=int, default=BLOCK, help="how many")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seed", type=whole, default=0)
+    parser.add_argument("--start", type=whole, default=0, help="the first mutant")
+    parser.add_argument("--count", type=positive, default=BLOCK, help="how many")
+    parser.add_argument("--jobs", type=positive, default=1)
     parser.add_argument("--state", type=Path, help="a folder that keeps what is done")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(arguments)
@@ -196,11 +185,15 @@ def main(arguments: list[str]) -> int:
         try:
             run(args.reader, args.seed, args.start, args.count, args.jobs, folder)
         except KeyboardInterrupt:
-            status = 130
+            status = INTERRUPTED
+        except chunks.WorkerError as error:
+            print(f"{error}; the next run goes on from here", file=sys.stderr)
+            status = chunks.DIED
         found = summary(args.reader, folder)
-    print(json.dumps(found, indent=1) if args.json else as_text(found))
-    return status or int(bool(found["unexplained"]))
+    told = tell(json.dumps(found, indent=1) if args.json else as_text(found))
+    return told or status or int(bool(found["unexplained"]))
 
 
 if __name__ == "__main__":
+    chunks.end_on_sigterm()
     sys.exit(main(sys.argv[1:]))

@@ -84,6 +84,8 @@ def _outcome(word: str, what: Any, told: str = "") -> Outcome:
     if word == "raised":
         return Outcome("memory" if MEMORY.search(what) else "raised", located(what), True, what)
     if what == -signal.SIGALRM:
+        raise TimeoutError("the reader does nothing")
+    if what == -signal.SIGPROF:
         return Outcome("hang")
     made = outcome(what, told)
     return made._replace(detail=FOLDERS.sub("", made.detail))

@@ -21,6 +21,9 @@ HEAD = 8
 KEPT = 1 << 16
 """Bytes kept of the end of what is said on stderr."""
 
+STALLED = 300
+"""So many times the seconds of the processor that a file may take, a child waits by the clock."""
+
 DONE, RENEW = 64, 65
 """Exit statuses of a child: there are no more files, or it has read its share."""
 
@@ -106,7 +109,7 @@ def serve(name: str, timeout: float, memory: int) -> None:
 
     Args:
         name: The reader.
-        timeout: Seconds that a file may take.
+        timeout: Seconds of the processor that a file may take.
         memory: MiB of memory that the reading of files may take.
     """
     read = LOAD[name]()
@@ -135,7 +138,8 @@ def _answer(read: Read, timeout: float, memory: int, told: int) -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + (memory << 20)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
     file = os.memfd_create("file.gguf")
     for _ in range(FILES):
         head = os.read(0, HEAD)
@@ -147,11 +151,17 @@ def _answer(read: Read, timeout: float, memory: int, told: int) -> int:
         place = 0
         while place < size:
             place += os.pwrite(file, os.read(0, size - place), place)
-        signal.setitimer(signal.ITIMER_REAL, timeout)
+        _limit(timeout)
         made = _tried(read, f"/proc/self/fd/{file}")
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _limit(0)
         _reply(*made)
     return RENEW
+
+
+def _limit(seconds: float) -> None:
+    """Die of SIGPROF after so many seconds of the processor, of SIGALRM after many more by the clock; 0 is never."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds * STALLED)
 
 
 def _tried(read: Read, path: str) -> tuple[Any, ...]:

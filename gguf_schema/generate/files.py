@@ -149,7 +149,8 @@ def file(
     metadata_kv = choices.many(pair_maker, *pairs, *pair_arguments)
     tensor_infos = choices.many(info_maker, *tensors, *info_arguments)
     if extent.valid:
-        metadata_kv, tensor_infos = _unique(metadata_kv, "key"), _unique(tensor_infos, "name")
+        sound = [one for one in metadata_kv if _is_sound(one, alignments)]
+        metadata_kv, tensor_infos = _unique(sound, "key"), _unique(tensor_infos, "name")
     if alignments and choices.integer(0, 1):
         _put(metadata_kv, choices, layout, extent, keys.ALIGNMENT, choices.one_of(alignments))
     if metadata_kv and extent.valid:
@@ -166,6 +167,13 @@ def data(choices: Choices, tensor_infos: list[dict[str, Any]], alignment: int) -
     sizes = [size or 0 for size in known_sizes(tensor_infos)]
     drawn = io.BytesIO(choices.octets(sum(sizes)))
     return b"".join(drawn.read(size).ljust(align_up(size, alignment), b"\0") for size in sizes)
+
+
+def _is_sound(pair: dict[str, Any], alignments: Sequence[int]) -> bool:
+    """Whether a pair that declares the alignment declares one of these."""
+    if pair["key"] != keys.ALIGNMENT.template:
+        return True
+    return pair["value_type"] == keys.ALIGNMENT.type and pair["value"] in alignments
 
 
 def _put(

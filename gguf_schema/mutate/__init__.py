@@ -66,6 +66,9 @@ class Plan:
     fixed: list[tuple[Change, Label]]
     drawn: list[tuple[Operation, Field]]
 
+    def __repr__(self) -> str:
+        return f"<Plan: {len(self.fixed)} fixed changes, {len(self.drawn)} ways to draw others, of {self.base!r}>"
+
 
 def plan(data: bytes, other: bytes | None = None) -> Plan:
     """Map a file, and list what can be done to it. This takes as long as some hundred mutants.
@@ -100,7 +103,7 @@ def _label(base: Base, field: Field, operation: Operation, verdict: Verdict) -> 
     expected = verdict.expected
     if base.has_nested and (expected == "accept" or verdict.is_mild):
         expected = "unknown"
-    elif base.layout.version == 1 and field.kind != "version" and (expected == "accept" or verdict.is_mild):
+    elif base.layout.version == 1 and (expected == "accept" or verdict.is_mild):
         expected = "warn"
     return Label(field.path, operation.name, verdict.rule, expected)
 
@@ -114,6 +117,9 @@ def mutant(plan: Plan, seed: int, number: int) -> Mutant:
         plan: Of the base file.
         seed: Any number.
         number: From 0 on.
+
+    Raises:
+        ValueError: The number is negative.
     """
     change, label = chosen(plan, seed, number)
     return Mutant(spliced(plan.base.data, change.edits), label)
@@ -121,6 +127,8 @@ def mutant(plan: Plan, seed: int, number: int) -> Mutant:
 
 def chosen(plan: Plan, seed: int, number: int) -> tuple[Change, Label]:
     """What is changed to make a mutant (see `mutant`), and its label."""
+    if number < 0:
+        raise ValueError(f"mutants are numbered from 0 on, not {number}")
     base = plan.base
     count = len(plan.fixed)
     if number < count:

@@ -142,6 +142,9 @@ class Base:
     data_offset: int
     architecture: str
 
+    def __repr__(self) -> str:
+        return f"<Base: {len(self.data)} bytes, {len(self.pairs)} pairs, {len(self.infos)} tensors>"
+
     @cached_property
     def byteorder(self) -> Any:
         """The byte order as `int.to_bytes` calls it."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from .. import keys
 from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
-from ..limits import MAX_DIMENSIONS
+from ..limits import DEFAULT_ALIGNMENT, MAX_DIMENSIONS
 from ..schema import VERSIONS, structs
 from .base import Base, Field, Pair
 from .verdicts import (
@@ -65,7 +65,11 @@ def _pair_count(base: Base, field: Field, new: int) -> Verdict:
         return too_many(new * base.least_pair, len(base.data))
     if new < len(base.pairs):
         start = base.pairs[new].field.start
-        return read_on(base, base.infos[0].field.place, start) if base.infos else ended(base, start)
+        if not base.infos:
+            return ended(base, start)
+        is_declared = any(pair.standard is keys.ALIGNMENT for pair in base.pairs[:new])
+        alignment = base.alignment if is_declared else DEFAULT_ALIGNMENT
+        return read_on(base, base.infos[0].field.place, start, alignment=alignment)
     if not base.infos and base.infos_end == len(base.data):
         return reject("number-cut")
     return UNKNOWN
@@ -156,7 +160,9 @@ def _shifted(base: Base, field: Field, position: int, verdict: Verdict) -> Verdi
         place = base.infos[0].field.place
     else:
         return both(verdict, ended(base, position)) if position < base.infos_end else UNKNOWN
-    return read_on(base, place, position, pending=verdict if verdict.expected == "reject" else UNKNOWN)
+    pending = verdict if verdict.expected == "reject" else UNKNOWN
+    alignment = 1 if pair.standard is keys.ALIGNMENT else None
+    return read_on(base, place, position, pending=pending, alignment=alignment)
 
 
 def retyped(base: Base, pair: Pair, type: ValueType) -> Verdict:

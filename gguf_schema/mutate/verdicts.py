@@ -181,7 +181,14 @@ def unknown_element(count: int | None, is_skipped: bool = True) -> Verdict:
     return reject("element-type-unknown-empty" if count == 0 and is_skipped else "element-type-unknown")
 
 
-def read_on(base: Base, place: int, position: int, size: int | None = None, pending: Verdict = UNKNOWN) -> Verdict:
+def read_on(
+    base: Base,
+    place: int,
+    position: int,
+    size: int | None = None,
+    pending: Verdict = UNKNOWN,
+    alignment: int | None = None,
+) -> Verdict:
     """The verdict on a file some leaves of which are read from another position than their own.
 
     Leaves are read one after the other, as long as they tell the same structure as in the base.
@@ -192,13 +199,16 @@ def read_on(base: Base, place: int, position: int, size: int | None = None, pend
         position: Where it is read.
         size: Where the file ends, if not where it did.
         pending: What is expected if all can be read.
+        alignment: What offsets must be multiples of; without it that of the base, or 1 where pairs are read anew, which
+            may declare another.
 
     Returns:
         A refusal, where the bytes leave nothing else; else what is pending.
     """
     size = len(base.data) if size is None else size
     first_info = base.infos[0].field.place if base.infos else -1
-    alignment = base.alignment if place >= first_info else 1  # pairs read elsewhere may declare another
+    if alignment is None:
+        alignment = base.alignment if place >= first_info else 1
     leaves = base.leaves
     while place < len(leaves):
         field = leaves[place]

@@ -59,7 +59,7 @@ def run(count: int, first: int, show: Callable[[int, int], None]) -> Generated:
         restart()
         problem, found = escape(exercise_all, data)
         if not problem:
-            problem, _ = escape(lambda _: _as_meant(kind, found), data)
+            problem, _ = escape(_as_meant, kind, found)
         if problem:
             wrong.setdefault(problem, f"{len(data)} bytes: {data[:200].hex()}")
         else:

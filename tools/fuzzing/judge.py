@@ -18,10 +18,17 @@ DEEP = 8
 
 
 def framed(stream: BinaryIO) -> Iterator[tuple[Label, bytes]]:
-    """The files, each behind a line of JSON that tells its label and its size."""
+    """The files, each behind a line of JSON that tells its label and its size.
+
+    Raises:
+        EOFError: The stream ends within a file.
+    """
     while line := stream.readline():
         record = json.loads(line)
-        yield Label(*(record[field] for field in Label._fields)), stream.read(record["size"])
+        data = stream.read(record["size"])
+        if len(data) < record["size"]:
+            raise EOFError("the files end within one")
+        yield Label(*(record[field] for field in Label._fields)), data
 
 
 def main() -> int:

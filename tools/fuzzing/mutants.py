@@ -1,12 +1,9 @@
 """Labelled mutants of seeded files through our reader: what escapes, hangs, takes too much, or contradicts its label.
 
-The bases are those of `valid_file`, by their seeds. A run is divided into chunks of bases; what came of a chunk is kept
-in a folder, so that the next run goes on with those that are not there, and the sums grow.
+The bases are those of `valid_file`, by their seeds. A run is divided into chunks of bases (see `chunks`), so that the
+next one goes on with those that are not there, and the sums grow.
 """
 
-import hashlib
-import json
-import multiprocessing
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,15 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from gguf_schema.generate import valid_file
-from gguf_schema.mutate import OPERATIONS, Label, Plan, mutant, plan
+from gguf_schema.mutate import OPERATIONS, Label, Mutant, Plan, mutant, plan
 from gguf_schema.mutate.base import mapped
 from gguf_schema.mutate.splice import operations as splices
 from gguf_schema.schema import VERSIONS
-from gguf_schema.targets import save
-from tools.fuzzing.exercise import problem, watched
+from tools import chunks
+from tools.fuzzing.exercise import escape, problem, watched
 from tools.memory import peak_memory, reset_peak_memory
 
 CHUNK = 25
@@ -45,16 +40,15 @@ class Chunk(NamedTuple):
     """What came of a chunk of bases.
 
     Attributes:
-        hashes: Of the mutants, each of 64 bits, sorted; doubles are left out.
         mutants: How many there were.
         deep: How many of them were put through everything.
         expected: How many were expected to be what.
         cells: How many there were of each kind of field and operation, written "kind operation".
-        findings: What went wrong: the seed of the base, the number of the mutant, its label, and what it was.
+        findings: What went wrong: the seed of the base, the number of the mutant (-1 if with the base as a whole), its
+            label, and what it was.
         wrong: How many went wrong.
     """
 
-    hashes: Any
     mutants: int
     deep: int
     expected: Counter[str]
@@ -79,44 +73,48 @@ def numbers(made: Plan, each: int) -> list[int]:
     return [*range(fixed), *range(len(made.fixed), len(made.fixed) + each - fixed)]
 
 
-def chunk(each: int, start: int) -> Chunk:
-    """Try `each` mutants of every base of the chunk that starts with this seed."""
-    hashes: list[int] = []
+def tried(made: Plan, base: int, number: int, is_deep: bool) -> tuple[Mutant, str]:
+    """A mutant, and what goes wrong with it."""
+    data, label = mutant(made, base, number)
+    return Mutant(data, label), problem(data, label, is_deep)
+
+
+def chunk(each: int, start: int) -> tuple[Chunk, list[bytes]]:
+    """Try `each` mutants of every base of the chunk that starts with this seed. Gives the mutants' hashes, too."""
+    hashes: list[bytes] = []
     expected: Counter[str] = Counter()
     cells: Counter[str] = Counter()
     findings: list[tuple[int, int, Label, str]] = []
-    wrong = deep = 0
+    deep = 0
+    nothing = Label("", "any", None, "unknown")
     with watched() as restart:
         for base in range(start, start + CHUNK):
             restart()
-            made = planned(base)
+            wrong, made = escape(planned, base)
+            if wrong:
+                findings.append((base, -1, nothing, f"no plan: {wrong}"))
+            if made is None:
+                continue
             kinds = {field.path: field.kind for field in made.base.fields}
             reset_peak_memory()
             before = peak_memory()
             for number in numbers(made, each):
                 restart()
                 is_deep = len(hashes) % DEEP == 0
-                data, label = mutant(made, base, number)
-                wrong_with_it = problem(data, label, is_deep)
+                wrong, done = escape(tried, made, base, number, is_deep)
+                if done is None:
+                    findings.append((base, number, nothing, f"no mutant: {wrong}"))
+                    continue
+                (data, label), wrong_with_it = done
                 deep += is_deep
-                hashes.append(int.from_bytes(hashlib.blake2b(data, digest_size=8).digest()))
+                hashes.append(chunks.hash_of(data))
                 expected[label.expected] += 1
                 cells[f"{kinds[label.path]} {label.operation}"] += 1
-                if wrong_with_it:
-                    wrong += 1
-                    findings.append((base, number, label, wrong_with_it))
+                if wrong_with_it or wrong:
+                    findings.append((base, number, label, wrong_with_it or wrong))
             if (grown := peak_memory() - before) > MEMORY:
-                wrong += 1
-                findings.append((base, -1, Label("", "any", None, "unknown"), f"memory: {grown >> 20} MiB more"))
-    return Chunk(
-        np.unique(np.array(hashes, np.uint64)),
-        CHUNK * each,
-        deep,
-        expected,
-        cells,
-        findings[:KEPT],
-        wrong,
-    )
+                findings.append((base, -1, nothing, f"memory: {grown >> 20} MiB more"))
+    return Chunk(len(hashes), deep, expected, cells, findings[:KEPT], len(findings)), hashes
 
 
 def run(folder: Path, first: int, bases: int, each: int, jobs: int, show: Callable[[int, int], None]) -> None:
@@ -129,31 +127,37 @@ def run(folder: Path, first: int, bases: int, each: int, jobs: int, show: Callab
         each: Mutants of each base.
         jobs: Chunks at a time.
         show: Called with the chunks that are done, and all.
+
+    Raises:
+        WorkerError: A process died (see `chunks.run`).
     """
     folder.mkdir(parents=True, exist_ok=True)
-    first -= first % CHUNK
-    starts = range(first, first + bases, CHUNK)
-    left = [start for start in starts if not _path(folder, start, each).exists()]
-    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=40) as pool:
-        done = pool.imap_unordered(partial(_kept, folder, each), left)
-        for count, _ in enumerate(done, len(starts) - len(left) + 1):
-            show(count, len(starts))
+    starts = range(first - first % CHUNK, first + bases, CHUNK)
+    chunks.run(partial(_kept, folder, each), partial(_is_done, folder, each), starts, jobs, show)
 
 
-def _path(folder: Path, start: int, each: int) -> Path:
-    return folder / f"{start:09}x{each}.json"
+def series(each: int) -> str:
+    """The name of the chunks with so many mutants of each base."""
+    return f"mutants-x{each}"
+
+
+def path_of(folder: Path, each: int, start: int) -> Path:
+    """Where what came of a chunk is kept."""
+    return chunks.path_of(folder, series(each), start, CHUNK)
+
+
+def _is_done(folder: Path, each: int, start: int) -> bool:
+    return chunks.kept(path_of(folder, each, start)) is not None
 
 
 def _kept(folder: Path, each: int, start: int) -> None:
-    """Try a chunk, and keep what came of it: the record last, so that it says that all is there."""
-    made = chunk(each, start)
-    path = _path(folder, start, each)
-    save(path.with_suffix(".hashes"), [made.hashes.tobytes()])
-    save(path, [json.dumps({**made._asdict(), "hashes": None}).encode()])
+    """Try a chunk, and keep what came of it."""
+    made, hashes = chunk(each, start)
+    chunks.keep(path_of(folder, each, start), made._asdict(), hashes)
 
 
 class Sum(NamedTuple):
-    """What came of all chunks in a folder.
+    """What came of all chunks of a series in a folder.
 
     Attributes:
         mutants: How many there were.
@@ -165,6 +169,7 @@ class Sum(NamedTuple):
         empty: The kinds and operations of which there was none.
         wrong: How many went wrong.
         findings: Some of them.
+        chunks: Which chunks there are, as lines for people.
     """
 
     mutants: int
@@ -176,27 +181,29 @@ class Sum(NamedTuple):
     empty: list[str]
     wrong: int
     findings: list[Any]
+    chunks: list[str]
 
 
-def total(folder: Path) -> Sum:
-    """The sum of what a folder holds."""
-    records = [(path, json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
-    hashes = [np.fromfile(path.with_suffix(".hashes"), np.uint64) for path, _ in records]
+def total(folder: Path, each: int) -> Sum:
+    """The sum of what a folder holds of runs with so many mutants of each base."""
+    kept = chunks.found(folder, series(each), CHUNK)
+    records = [one.record for one in kept.kept.values()]
     expected: Counter[str] = Counter()
     cells: Counter[str] = Counter()
-    for _, record in records:
+    for record in records:
         expected.update(record["expected"])
         cells.update(record["cells"])
     return Sum(
-        sum(record["mutants"] for _, record in records),
-        len(np.unique(np.concatenate(hashes))) if hashes else 0,
-        CHUNK * len({path.name.partition("x")[0] for path, _ in records}),
-        sum(record["deep"] for _, record in records),
+        sum(record["mutants"] for record in records),
+        chunks.distinct(kept),
+        CHUNK * len(records),
+        sum(record["deep"] for record in records),
         dict(expected),
         dict(sorted(cells.items())),
         sorted(set(_cells()) - cells.keys()),
-        sum(record["wrong"] for _, record in records),
-        [finding for _, record in records for finding in record["findings"]],
+        sum(record["wrong"] for record in records),
+        [finding for record in records for finding in record["findings"]],
+        chunks.described(kept, CHUNK),
     )
 
 
@@ -213,6 +220,7 @@ def text(found: Sum) -> str:
     """The sum, for people."""
     share = {name: f"{count / max(1, found.mutants):.1%}" for name, count in sorted(found.expected.items())}
     lines = [
+        *found.chunks,
         f"{found.mutants} mutants of {found.bases} bases, {found.distinct} distinct",
         f"{found.deep} of them through everything",
         f"expected: {', '.join(f'{name} {part}' for name, part in share.items())}",

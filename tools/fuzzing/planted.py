@@ -79,6 +79,71 @@ FAULTS = (
     ),
     Fault("offsets are multiples of 8, not of the alignment", "policy.py", '"] % alignment:', '"] % 8:'),
     Fault("the nesting limit is one too high", "limits.py", "MAX_NESTING = 16", "MAX_NESTING = 17"),
+    Fault(
+        "nothing is written",
+        "write/__init__.py",
+        "    new.save(target, overwrite=overwrite, show=show)",
+        '    from ..errors import GGUFError\n\n    raise GGUFError("not today")',
+    ),
+    Fault(
+        "all is written little-endian",
+        "write/__init__.py",
+        "    new = plan(metadata, tensors, order=order, version=version, alignment=alignment)",
+        '    new = plan(metadata, tensors, order="<", version=version, alignment=alignment)',
+    ),
+    Fault(
+        "the data of Q8_0 cannot be read",
+        "file.py",
+        "        if self.n_bytes is None:",
+        "        if self.n_bytes is None or self.type == 8:",
+    ),
+    Fault("shapes are as in the file", "file.py", "return self.dimensions[::-1]", "return self.dimensions"),
+    Fault("views of memory begin elsewhere", "sources.py", "return self._open(), position", "return self._open(), 0"),
+    Fault(
+        "a file object is read from its beginning",
+        "sources.py",
+        "return _read_at(self.file, self.start + position, size)",
+        "return _read_at(self.file, position or 1, size)",
+    ),
+    Fault(
+        "files on disk are mapped elsewhere",
+        "sources.py",
+        "            return self.map, position",
+        "            return self.map, 0",
+    ),
+    Fault(
+        "arrays of strings lose their last one when they become plain",
+        "values.py",
+        'return ArrayType(array["type"]), array["array"]',
+        'return ArrayType(array["type"]), array["array"][: 3 if array["type"] is T.STRING else None]',
+    ),
+    Fault(
+        "faults have no message",
+        "validate/__init__.py",
+        "size if end is None else end, finding.message)",
+        'size if end is None else end, "")',
+    ),
+    Fault(
+        "faults begin with the file",
+        "validate/__init__.py",
+        "severity, finding.path, start, size",
+        "severity, finding.path, 0, size",
+    ),
+    Fault(
+        "faults are at no field",
+        "validate/__init__.py",
+        "severity, finding.path, start, size",
+        'severity, "x", start, size',
+    ),
+    Fault(
+        "one error too many is found in files that are refused",
+        "validate/__init__.py",
+        "    places = subject.places(",
+        '    found += [found[0]._replace(path="version")] if passed == [] and any(\n'
+        '        BY_CODE[one.code].severity == "error" for one in found\n'
+        "    ) else []\n"
+        "    places = subject.places(",
+    ),
 )
 
 
@@ -119,14 +184,26 @@ def hunt(fault: Fault, files: int, seed: int) -> Hit:
         fault: The fault.
         files: How many to try at most.
         seed: Of the files.
+
+    Raises:
+        RuntimeError: The copy cannot be tried, or there are fewer files than there should be.
     """
     with copy_of(fault) as folder:
         began = time.monotonic()
         making = [sys.executable, "-m", "gguf_schema", "fuzz", "--stream", "--seed", str(seed), "--count", str(files)]
         judging = [sys.executable, "-m", "tools.fuzzing.judge"]
-        with subprocess.Popen(making, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as maker:
+        with (
+            tempfile.TemporaryFile() as said,
+            subprocess.Popen(making, cwd=ROOT, stdout=subprocess.PIPE, stderr=said) as maker,
+        ):
+            assert maker.stdout is not None
             done = subprocess.run(judging, cwd=folder, stdin=maker.stdout, capture_output=True, check=False)
-            maker.kill()
+            maker.stdout.close()  # who makes files ends when nobody reads
+            status = maker.wait()
+            said.seek(0)
+            complaint = (done.stderr or said.read()).decode()[-2000:]
     if done.stderr:
-        raise RuntimeError(f"the copy cannot be tried: {done.stderr.decode()[-2000:]}")
+        raise RuntimeError(f"the copy cannot be tried: {complaint}")
+    if status and not done.returncode:
+        raise RuntimeError(f"the files cannot be made, status {status}: {complaint}")
     return Hit(time.monotonic() - began, json.loads(done.stdout) if done.returncode else {})
