@@ -59,7 +59,8 @@ def write(
             Tensor, a NewTensor (of data from anywhere), a numpy array, or a pair (type, array). An array of a plain
             dtype says its type itself. Quantised data comes as the structured dtype of its block, one element a block,
             or as uint8, the last axis being the bytes of a row; both with the type.
-        order: Byte order of the file, "<" or ">". Arrays of another order are swapped, blocks field by field.
+        order: Byte order of the file, "<" or ">". Arrays of another order are swapped, blocks field by field, those in
+            the chunks of a NewTensor, too; uint8 and bytes-like objects are taken as they are.
         version: 1, 2 or 3.
         alignment: In bytes, a power of two. If the metadata holds no `general.alignment` and this is not the default,
             it is added. (Multiples of 8, which the specification allows, are written where the metadata says so.)
@@ -67,8 +68,8 @@ def write(
         show: Called with the bytes that are written and the whole, often (see `progress`).
 
     Raises:
-        BuildError: A value does not fit its type, data is not as many bytes as it should be, or `open` would refuse the
-            file; the path says where.
+        BuildError: A value does not fit its type, an array is of another dtype than its tensor's type, data is not as
+            many bytes as it should be, or `open` would refuse the file; the path says where.
         OSError: The file cannot be written; a file that was there is left whole.
     """
     new = plan(metadata, tensors, order=order, version=version, alignment=alignment)
