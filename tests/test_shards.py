@@ -94,7 +94,7 @@ def test_any_name_opens_the_whole_model(prefix, number):
         assert [tensor.shard for tensor in opened.tensors.values()] == [0] * 4 + [1] * 4 + [2] * 2
         assert [shard.name for shard in opened.shards] == [str(path_of(prefix, each)) for each in (1, 2, 3)]
         assert opened.metadata["general.name"] == "test"
-        assert opened.metadata["split.count"] == 3
+        assert opened.metadata.keys() == whole.metadata.keys()
         for name, tensor in opened.tensors.items():
             assert tensor.data.tobytes() == whole.tensors[name].data.tobytes()
             held = Path(opened.shards[tensor.shard].name).read_bytes()
@@ -398,6 +398,23 @@ def test_gaps_tails_and_old_keys_are_told(tmp_path):
     assert placed(path_of(tmp_path / "m", 1, of=1))["split.count"] == (T.UINT16, 1)
     with open_shards(path_of(tmp_path / "m", 1, of=1)) as opened:
         assert gs.open(saved(merge(opened))).metadata.pairs == []
+
+
+@pytest.mark.parametrize("first_without", [False, True])
+@pytest.mark.parametrize("form", [lambda metadata: metadata, lambda metadata: metadata.pairs])
+def test_what_is_written_of_a_set_is_no_shard(tmp_path, form, first_without):
+    with gs.open(model()) as whole:
+        split(whole, max_tensors=99 if first_without else 4, no_tensor_first_split=first_without).save(tmp_path / "m")
+    with gs.open(path_of(tmp_path / "m", 1, of=2 if first_without else 3)) as opened:
+        assert opened.later
+        gs.write(tmp_path / "one.gguf", form(opened.metadata), opened.tensors)
+        assert (tmp_path / "one.gguf").read_bytes() == saved(merge(opened)) == model()
+
+
+def test_a_shard_that_is_opened_alone_is_written_as_one(prefix):
+    with gs.open(path_of(prefix, 2), shards=False) as opened:
+        gs.write(prefix, opened.metadata, opened.tensors)
+    assert Path(prefix).read_bytes() == path_of(prefix, 2).read_bytes()
 
 
 def test_pairs_of_later_shards_that_are_left_out_are_told(prefix):

@@ -25,8 +25,8 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING, sha
         check: Refuse files that can be read in more than one way or not safely (see `policy`).
         max_nesting: Levels of arrays of arrays that are read. Python's stack allows some 60.
         shards: Open all shards of a model, if the file is one (its `split.count` is above 1) and is called so
-            (`NAME-00002-of-00003.gguf`): metadata is that of the first, tensors are those of all, and each knows its
-            `file` and the number of its `shard`. False opens the file alone.
+            (`NAME-00002-of-00003.gguf`): metadata is that of the first but `split.*`, tensors are those of all, and
+            each knows its `file` and the number of its `shard`. False opens the file alone.
 
     Returns:
         The open file, or the first shard. Close it, or use it in a `with` statement: paths stay open until then.
