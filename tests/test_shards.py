@@ -21,6 +21,7 @@ from gguf_schema.dump import dump_text
 from gguf_schema.generate import valid_file
 from gguf_schema.hashing import hashes
 from gguf_schema.shards import ShardName, merge, open_shards, split
+from gguf_schema.summary import summarize
 from tests import peers
 from tests.shared import CORPUS, needs_corpus
 
@@ -237,7 +238,7 @@ FAULTS = [
     (foreign, "shard-foreign", "m-00003-of-00003.gguf is of another set: 3 shards, 11 tensors"),
     (wrong_total, "shard-tensors", "have 10 tensors; 11 are expected$"),
     (no_total, "shard-tensors", "m-00001-of-00003.gguf has no split.tensors.count$"),
-    (big_endian, "shard-foreign", "m-00003-of-00003.gguf is of another set"),
+    (big_endian, "shard-foreign", "is of another set: it is big-endian, the first shard is little-endian$"),
     (cut_data, "shard-truncated", "m-00002-of-00003.gguf cannot be read: tensor_data at byte"),
     (cut_head, "shard-truncated", "m-00002-of-00003.gguf cannot be read: metadata_kv"),
     (no_model, "shard-unreadable", "m-00002-of-00003.gguf cannot be read: magic at byte 0: .*HTML"),
@@ -415,6 +416,21 @@ def test_a_shard_that_is_opened_alone_is_written_as_one(prefix):
     with gs.open(path_of(prefix, 2), shards=False) as opened:
         gs.write(prefix, opened.metadata, opened.tensors)
     assert Path(prefix).read_bytes() == path_of(prefix, 2).read_bytes()
+
+
+def test_info_of_a_shard_that_is_called_otherwise(prefix, capsys):
+    path_of(prefix, 2).rename(prefix)
+    assert main(["info", str(prefix)]) == 0
+    assert "shard: 2 of 3" in capsys.readouterr().out.splitlines()
+    assert main(["info", "--json", str(prefix)]) == 0
+    assert json.loads(capsys.readouterr().out)["shard"] == {"number": 2, "count": 3}
+
+
+@pytest.mark.parametrize("count", [(T.UINT16, 1), (T.UINT16, 0), (T.UINT32, 3), "3", [3]])
+def test_info_of_what_is_no_shard(tmp_path, count):
+    gs.write(tmp_path / "m", {"split.no": (T.UINT16, 1), "split.count": count})
+    with gs.open(tmp_path / "m") as opened:
+        assert summarize(opened)["shard"] is None
 
 
 def test_pairs_of_later_shards_that_are_left_out_are_told(prefix):
