@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gguf_schema as gs
+from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
 
 OLD = b"the old file"
@@ -258,3 +260,13 @@ def test_an_array_of_arrays_by_its_right_type():
     file = io.BytesIO()
     gs.write(file, {"a.b": (A(V.ARRAY, (A(V.INT32), A(V.INT8))), [[1], [2, 3]])})
     assert [list(item) for item in gs.open(file.getvalue()).metadata["a.b"]] == [[1], [2, 3]]
+
+
+@pytest.mark.parametrize(("name", "shape"), [("x" * 64, (4,)), ("x", (1, 1, 1, 1, 4))])
+def test_what_llama_cpp_refuses_is_written_and_the_readme_says_who_tells(path, name, shape, capsys):
+    gs.write(path, {"general.architecture": "llama"}, {name: np.ones(shape, np.float32)})
+    assert main(["check", str(path)]) == 0
+    command = "gguf-schema check --profile llama.cpp FILE"
+    assert command in (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert main([*command.split()[1:-1], str(path)]) == 1
+    assert "(refused)" in capsys.readouterr().out
