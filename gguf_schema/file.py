@@ -12,6 +12,7 @@ import numpy as np
 from .blocks import Block, block
 from .enums import ValueType
 from .errors import CheckError, Finding, GGUFError
+from .keys import SPLIT_KEYS
 from .layout import align_up, known_sizes, n_elements, sizes, type_name
 from .limits import MAX_NESTING
 from .policy import Parsed, errors
@@ -211,7 +212,7 @@ class Model:
     """An open GGUF file: its metadata and tensor infos are read, its tensor data is not.
 
     Use it in a `with` statement, or call `close`. Arrays that were taken from it stay valid. Of a model in shards it is
-    the first one: `tensors` are those of all, everything else is of that file alone.
+    the first one: `tensors` are those of all, `metadata` is of the model, everything else is of that file alone.
 
     Attributes:
         name: The path, or what stands for it.
@@ -254,9 +255,12 @@ class Model:
 
     @cached_property
     def metadata(self) -> Metadata:
-        """The metadata pairs."""
+        """The metadata pairs; of a model in shards without those of `split.*`, which tell of the files (see `head`)."""
+        pairs = self.head.metadata_kv
+        if self.later:
+            pairs = [pair for pair in pairs if pair["key"] not in SPLIT_KEYS]
         with no_collection():
-            return Metadata(plain_pairs(self.head.metadata_kv))
+            return Metadata(plain_pairs(pairs))
 
     @cached_property
     def tensors(self) -> Tensors:

@@ -42,6 +42,7 @@ def summarize(model: Model) -> dict[str, Any]:
     return {
         "file": model.name,
         "shards": len(model.shards),
+        "shard": _place(metadata),
         "size": sum(shard.size for shard in model.shards),
         "version": model.version,
         "order": ORDER_NAMES[model.order],
@@ -67,6 +68,16 @@ def summary_json(model: Model) -> str:
     import json  # where the text is wanted, nobody should wait for it
 
     return json.dumps(summarize(model), indent=2, allow_nan=False)
+
+
+def _place(metadata: Metadata) -> dict[str, int] | None:
+    """Which shard, from 1, and of how many, a file is that is opened alone."""
+    held = [
+        metadata[key.template]
+        for key in (keys.SPLIT_NO, keys.SPLIT_COUNT)
+        if key.template in metadata and metadata.type(key.template) == key.type
+    ]
+    return {"number": held[0] + 1, "count": held[1]} if len(held) == 2 and held[1] > 1 else None
 
 
 def _text(metadata: Metadata, key: keys.Key) -> str | None:
@@ -127,6 +138,7 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
         f"alignment {summary['alignment']}, data at byte {summary['data_offset']}"
     )
     facts = {"shards": None if summary["shards"] == 1 else str(summary["shards"])}
+    facts["shard"] = summary["shard"] and "{number} of {count}".format_map(summary["shard"])
     facts |= {"byte order": None if summary["order"] == "little" else summary["order"]}
     facts |= {name.replace("_", " "): summary[name] for name in ("architecture", "name", "file_type")}
     facts |= {label: summary["hyperparameters"].get(key.suffix) for label, key in SHOWN.items()}

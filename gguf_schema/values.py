@@ -74,11 +74,18 @@ def _wire_value(type: ValueType, value: Any) -> Any:
         return value
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
         raise BuildError(f"expected a sequence, found {_kind(value)}", "value")
+    if not isinstance(type.type, int) or not isinstance(type.items, Sequence) or any(map(_is_no_array, type.items)):
+        form = "ArrayType(ARRAY, (ArrayType(INT32), …)), with a type for each element"
+        raise BuildError(f"the type of an array of arrays is {form}; found {type!r:.100}", "value")
     if type.type is not T.ARRAY:
         return {"type": type.type, "array": value}
     if len(value) != len(type.items):
         raise BuildError(f"{len(type.items)} arrays expected, {len(value)} found", "value")
     return {"type": T.ARRAY, "array": [_wire_value(t, v) for t, v in zip(type.items, value, strict=True)]}
+
+
+def _is_no_array(type: Any) -> bool:
+    return not isinstance(type, ArrayType)
 
 
 def to_json(value: Any) -> Any:

@@ -292,7 +292,29 @@ def test_lines_of_all_kinds(demo, tmp_path, capsys):
     assert [line.rpartition("  -  ")[2] for line in out[:-1]] == ["OK", "MISSING", "UNKNOWN"]
     assert out[-1] == "1 OK, 0 FAILED, 1 MISSING, 1 UNKNOWN; 10 tensors are in no line"
     (tmp_path / "m").write_text(good)
-    assert main(["hash", demo, "--check", "m"]) == 0
+    assert main(["hash", demo, "--check", "m"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "1 OK, 0 FAILED, 0 MISSING, 0 UNKNOWN; 10 tensors are in no line"
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "status", "rest"),
+    [
+        (["--sha256"], [], 0, ""),
+        (["--sha256"], ["--sha1"], 1, "; 11 tensors are in no line; nothing was checked"),
+        (["--sha256", "--metadata"], ["--metadata"], 0, ""),
+        (["--sha256"], ["--metadata"], 1, "; nothing was checked"),
+        (["--metadata"], [], 1, "; 11 tensors are in no line"),
+        (["--metadata", "--uuid"], [], 0, ""),
+    ],
+)
+def test_what_is_in_no_line_is_not_right(demo, capsys, made, asked, status, rest):
+    assert main(["hash", demo, "--manifest", "m", *made]) == 0
+    assert main(["hash", demo, "--check", "m", *asked]) == status
+    assert capsys.readouterr().out.splitlines()[-1].partition(" UNKNOWN")[2] == rest
+    assert main(["hash", demo, "--check", "m", "--json", *asked]) == status
+    assert json.loads(capsys.readouterr().out)["good"] == (not status)
 
 
 @pytest.mark.parametrize(

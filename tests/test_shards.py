@@ -21,6 +21,7 @@ from gguf_schema.dump import dump_text
 from gguf_schema.generate import valid_file
 from gguf_schema.hashing import hashes
 from gguf_schema.shards import ShardName, merge, open_shards, split
+from gguf_schema.summary import summarize
 from tests import peers
 from tests.shared import CORPUS, needs_corpus
 
@@ -94,7 +95,7 @@ def test_any_name_opens_the_whole_model(prefix, number):
         assert [tensor.shard for tensor in opened.tensors.values()] == [0] * 4 + [1] * 4 + [2] * 2
         assert [shard.name for shard in opened.shards] == [str(path_of(prefix, each)) for each in (1, 2, 3)]
         assert opened.metadata["general.name"] == "test"
-        assert opened.metadata["split.count"] == 3
+        assert opened.metadata.keys() == whole.metadata.keys()
         for name, tensor in opened.tensors.items():
             assert tensor.data.tobytes() == whole.tensors[name].data.tobytes()
             held = Path(opened.shards[tensor.shard].name).read_bytes()
@@ -237,7 +238,7 @@ FAULTS = [
     (foreign, "shard-foreign", "m-00003-of-00003.gguf is of another set: 3 shards, 11 tensors"),
     (wrong_total, "shard-tensors", "have 10 tensors; 11 are expected$"),
     (no_total, "shard-tensors", "m-00001-of-00003.gguf has no split.tensors.count$"),
-    (big_endian, "shard-foreign", "m-00003-of-00003.gguf is of another set"),
+    (big_endian, "shard-foreign", "is of another set: it is big-endian, the first shard is little-endian$"),
     (cut_data, "shard-truncated", "m-00002-of-00003.gguf cannot be read: tensor_data at byte"),
     (cut_head, "shard-truncated", "m-00002-of-00003.gguf cannot be read: metadata_kv"),
     (no_model, "shard-unreadable", "m-00002-of-00003.gguf cannot be read: magic at byte 0: .*HTML"),
@@ -398,6 +399,38 @@ def test_gaps_tails_and_old_keys_are_told(tmp_path):
     assert placed(path_of(tmp_path / "m", 1, of=1))["split.count"] == (T.UINT16, 1)
     with open_shards(path_of(tmp_path / "m", 1, of=1)) as opened:
         assert gs.open(saved(merge(opened))).metadata.pairs == []
+
+
+@pytest.mark.parametrize("first_without", [False, True])
+@pytest.mark.parametrize("form", [lambda metadata: metadata, lambda metadata: metadata.pairs])
+def test_what_is_written_of_a_set_is_no_shard(tmp_path, form, first_without):
+    with gs.open(model()) as whole:
+        split(whole, max_tensors=99 if first_without else 4, no_tensor_first_split=first_without).save(tmp_path / "m")
+    with gs.open(path_of(tmp_path / "m", 1, of=2 if first_without else 3)) as opened:
+        assert opened.later
+        gs.write(tmp_path / "one.gguf", form(opened.metadata), opened.tensors)
+        assert (tmp_path / "one.gguf").read_bytes() == saved(merge(opened)) == model()
+
+
+def test_a_shard_that_is_opened_alone_is_written_as_one(prefix):
+    with gs.open(path_of(prefix, 2), shards=False) as opened:
+        gs.write(prefix, opened.metadata, opened.tensors)
+    assert Path(prefix).read_bytes() == path_of(prefix, 2).read_bytes()
+
+
+def test_info_of_a_shard_that_is_called_otherwise(prefix, capsys):
+    path_of(prefix, 2).rename(prefix)
+    assert main(["info", str(prefix)]) == 0
+    assert "shard: 2 of 3" in capsys.readouterr().out.splitlines()
+    assert main(["info", "--json", str(prefix)]) == 0
+    assert json.loads(capsys.readouterr().out)["shard"] == {"number": 2, "count": 3}
+
+
+@pytest.mark.parametrize("count", [(T.UINT16, 1), (T.UINT16, 0), (T.UINT32, 3), "3", [3]])
+def test_info_of_what_is_no_shard(tmp_path, count):
+    gs.write(tmp_path / "m", {"split.no": (T.UINT16, 1), "split.count": count})
+    with gs.open(tmp_path / "m") as opened:
+        assert summarize(opened)["shard"] is None
 
 
 def test_pairs_of_later_shards_that_are_left_out_are_told(prefix):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gguf_schema as gs
+from gguf_schema.blocks import block
 from gguf_schema.targets import copying, pieces
 from gguf_schema.targets.copying import BATCH, BLOCK
 
@@ -185,6 +186,50 @@ def test_tensors_of_open_files_in_either_order(tmp_path, path, order, source_ord
                 assert copy.tensors.infos[-1].data.tobytes() == expected
 
 
+GIVEN = {
+    "array": lambda array: array,
+    "list": list,
+    "numbers": lambda array: iter(array.reshape(-1)),
+    "callable, an array": lambda array: lambda: array,
+    "callable, a generator": lambda array: lambda: (row for row in array),
+}
+"""An array in the ways that a NewTensor takes it."""
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("given_order", ["<", ">"])
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("type", BLOCKS)
+def test_arrays_are_swapped_and_bytes_are_not(given, type, given_order, order):
+    raw = np.random.default_rng(0).integers(0, 100, (6, 4 * sum(BLOCKS[type])), np.uint8)  # no number is NaN
+    struct = block(type, given_order)
+    array = raw.view(struct.dtype())
+    dimensions = (array.shape[1] * struct.block_size, 6)
+    for data, is_swapped in (array, order != given_order), (raw, False):
+        out = written([gs.NewTensor("t", type, dimensions, GIVEN[given](data))], order=order)
+        expected = swapped(raw.tobytes(), BLOCKS[type]) if is_swapped else raw.tobytes()
+        with gs.open(out) as model:
+            assert model.tensors["t"].data.tobytes() == expected
+
+
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize(
+    ("type", "dtype"),
+    [(T.F32, "<i4"), (T.F32, ">u4"), (T.F32, "f8"), (T.F32, "f2"), (T.I32, "f4"), (T.Q8_0, "i1"), (T.I8, "?")],
+)
+def test_arrays_of_another_dtype_are_refused(path, given, type, dtype):
+    data = GIVEN[given](np.ones((4, 32), dtype))
+    with pytest.raises(gs.BuildError, match=r"^tensor 'x'(\.data)?: expected dtype .* in either byte order, or uint8"):
+        gs.write(path, {}, [gs.NewTensor("x", type, (32, 4), data)])
+    assert path.read_bytes() == OLD
+
+
+def test_arrays_of_unknown_types_are_of_bytes():
+    assert written([gs.NewTensor("t", 77, (3,), np.full(6, 7, np.uint8))]).endswith(b"\7" * 6 + bytes(26))
+    with pytest.raises(gs.BuildError, match=r"^tensor 't'\.data: expected dtype uint8 for bytes; found float32"):
+        written([gs.NewTensor("t", 77, (3,), np.ones(6, np.float32))])
+
+
 def test_a_tensor_of_unknown_type_keeps_its_bytes_but_is_not_swapped(tmp_path):
     data = written([gs.NewTensor("t", 77, (3,), b"123456"), gs.NewTensor("u", 0, (1,), b"1234")])
     with gs.open(data) as model:
@@ -216,11 +261,12 @@ SIZE = 4 * 300
         (lambda: bytes(SIZE + 4), f"{SIZE} bytes expected, more came from chunks"),
         ([b"x", "text"], "a chunk is no bytes: .*'str'"),
         ([5], "a chunk is no bytes: .*'int'"),
+        (lambda: None, "expected bytes, an array or an iterable of such, found NoneType"),
         ([np.array([None])], "a chunk is no bytes: an array of Python objects has no bytes"),
         ([memoryview(bytes(2 * SIZE))[::2]], "a chunk is no bytes: .*contiguous"),
         (Pipe(bytes(SIZE - 1)), f"{SIZE} bytes expected, {SIZE - 1} came from chunks"),
     ],
-    ids=map(str, range(10)),
+    ids=map(str, range(11)),
 )
 def test_sources_that_give_too_little_too_much_or_no_bytes(path, data, told):
     with pytest.raises(gs.BuildError, match=f"^tensor 'x\\.y': {told}"):

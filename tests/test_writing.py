@@ -2,15 +2,19 @@
 
 import io
 import os
+import re
 import stat
 import subprocess
 import sys
 import threading
+import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gguf_schema as gs
+from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
 
 OLD = b"the old file"
@@ -220,3 +224,49 @@ def test_types_are_inferred_and_values_come_back(value, type):
 
 def plain(item):
     return list(item) if isinstance(item, np.ndarray) or not isinstance(item, str | int | float | np.generic) else item
+
+
+V, A = gs.GGUFValueType, gs.ArrayType
+FORM = r"the type of an array of arrays is ArrayType\(ARRAY, \(ArrayType\(INT32\), …\)\), with a type for each element"
+
+
+@pytest.mark.parametrize("form", [lambda pairs: pairs, lambda pairs: [(key, *pair) for key, pair in pairs.items()]])
+@pytest.mark.parametrize(
+    ("value", "path", "told"),
+    [
+        ((V.UINT8, 300), "value", "300 does not fit"),
+        ((A(V.UINT8), [1, 300]), "value.array[1]", "300 does not fit"),
+        ((V.ARRAY, [1]), "value", "ARRAY alone says nothing"),
+        ((A(A(V.INT32)), [[1]]), "value", FORM),
+        ((A(V.ARRAY, (V.INT32,)), [[1]]), "value", FORM),
+        ((A(V.ARRAY, A(V.INT32)), [[1]]), "value", FORM),
+    ],
+)
+def test_errors_of_pairs_name_the_key(form, value, path, told):
+    with pytest.raises(
+        gs.BuildError, match=rf"^metadata_kv\[1\]\.{re.escape(path)}: {told}.* \(key 'c\\x1b'\)$"
+    ) as caught:
+        gs.plan(form({"a.b": (V.UINT8, 1), "c\x1b": value}))
+    assert caught.value.path == f"metadata_kv[1].{path}"
+    assert len(traceback.format_exception(caught.value)) < 10
+
+
+def test_errors_of_types_that_are_not_inferred_name_the_key():
+    with pytest.raises(gs.BuildError, match=r"^metadata_kv\[1\]\.value: an empty list .* \(key 'c\.d'\)$"):
+        gs.plan({"a.b": 1, "c.d": []})
+
+
+def test_an_array_of_arrays_by_its_right_type():
+    file = io.BytesIO()
+    gs.write(file, {"a.b": (A(V.ARRAY, (A(V.INT32), A(V.INT8))), [[1], [2, 3]])})
+    assert [list(item) for item in gs.open(file.getvalue()).metadata["a.b"]] == [[1], [2, 3]]
+
+
+@pytest.mark.parametrize(("name", "shape"), [("x" * 64, (4,)), ("x", (1, 1, 1, 1, 4))])
+def test_what_llama_cpp_refuses_is_written_and_the_readme_says_who_tells(path, name, shape, capsys):
+    gs.write(path, {"general.architecture": "llama"}, {name: np.ones(shape, np.float32)})
+    assert main(["check", str(path)]) == 0
+    command = "gguf-schema check --profile llama.cpp FILE"
+    assert command in (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert main([*command.split()[1:-1], str(path)]) == 1
+    assert "(refused)" in capsys.readouterr().out

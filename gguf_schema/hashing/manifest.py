@@ -33,7 +33,7 @@ class Report(NamedTuple):
 
     Attributes:
         lines: Those that are about it.
-        unlisted: Names of tensors that no line is about, where none is about the whole model either.
+        unlisted: Names of tensors whose data no line is about, where none is about that of the whole model either.
     """
 
     lines: list[Checked]
@@ -41,8 +41,8 @@ class Report(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        """Whether every line is right."""
-        return all(line.status == OK for line in self.lines)
+        """Whether there are lines, every one is right, and they leave out no tensor."""
+        return bool(self.lines) and not self.unlisted and all(line.status == OK for line in self.lines)
 
 
 def line(file: str, hash: Hash) -> str:
@@ -118,6 +118,7 @@ def report_text(file: str, report: Report) -> str:
     lines = [f"{line(file, each.hash)}  -  {each.status}" for each in report.lines]
     counts = ", ".join(f"{sum(each.status == status for each in report.lines)} {status}" for status in STATUSES)
     rest = f"; {len(report.unlisted)} tensors are in no line" if report.unlisted else ""
+    rest += "" if report.lines else "; nothing was checked"
     return "\n".join([*lines, counts + rest])
 
 

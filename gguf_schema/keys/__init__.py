@@ -55,6 +55,8 @@ TOKEN_TYPES = _BY_TEMPLATE["tokenizer.ggml.token_type"]
 SPLIT_NO = _BY_TEMPLATE["split.no"]
 SPLIT_COUNT = _BY_TEMPLATE["split.count"]
 SPLIT_TENSORS = _BY_TEMPLATE["split.tensors.count"]
+SPLIT_KEYS = tuple(key.template for key in (SPLIT_NO, SPLIT_COUNT, SPLIT_TENSORS))
+"""The keys that make a file a shard."""
 TOKENIZER = _BY_TEMPLATE["tokenizer.ggml.model"]
 
 CONTEXT_LENGTH = _BY_TEMPLATE["{arch}.context_length"]

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from ..canonical import canonical
 from ..file import Model
+from ..keys import SPLIT_KEYS
 from ..write import Change, Plan, canonical_pieces
-from .names import SPLIT_KEYS
 from .splitting import data_piece
 
 

@@ -1,13 +1,8 @@
-"""How the files of a model in shards are called, and which keys tell their place."""
+"""How the files of a model in shards are called."""
 
 import os
 import re
 from typing import NamedTuple, Self
-
-from ..keys import SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS
-
-SPLIT_KEYS = tuple(key.template for key in (SPLIT_NO, SPLIT_COUNT, SPLIT_TENSORS))
-"""The keys that make a file a shard."""
 
 FORM = re.compile(r"(?P<prefix>.+)-(?P<number>[0-9]{5})-of-(?P<count>[0-9]{5})\.gguf", re.DOTALL)
 

@@ -10,6 +10,7 @@ from ..errors import CheckError, GGUFError, ShardError, TruncatedError
 from ..file import Model
 from ..keys import SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS, Key
 from ..limits import MAX_NESTING
+from ..schema import ORDER_NAMES
 from .names import ShardName
 
 CUT = ("data-missing", "data-start-missing")
@@ -25,8 +26,8 @@ def open(source: Any, *, check: bool = True, max_nesting: int = MAX_NESTING, sha
         check: Refuse files that can be read in more than one way or not safely (see `policy`).
         max_nesting: Levels of arrays of arrays that are read. Python's stack allows some 60.
         shards: Open all shards of a model, if the file is one (its `split.count` is above 1) and is called so
-            (`NAME-00002-of-00003.gguf`): metadata is that of the first, tensors are those of all, and each knows its
-            `file` and the number of its `shard`. False opens the file alone.
+            (`NAME-00002-of-00003.gguf`): metadata is that of the first but `split.*`, tensors are those of all, and
+            each knows its `file` and the number of its `shard`. False opens the file alone.
 
     Returns:
         The open file, or the first shard. Close it, or use it in a `with` statement: paths stay open until then.
@@ -132,7 +133,10 @@ def _demand_set(names: Sequence[ShardName], shards: Sequence[Model]) -> None:
         count, tensors = (_number(shard, key) for key in (SPLIT_COUNT, SPLIT_TENSORS))
         if count is None:
             raise _wrong(name, f"is no shard: it has no {SPLIT_COUNT.template}", "shard-foreign")
-        if count != name.shards or shard.order != shards[0].order or tensors != whole:
+        if shard.order != shards[0].order:
+            orders = [f"{ORDER_NAMES[each.order]}-endian" for each in (shard, shards[0])]
+            raise _wrong(name, f"is of another set: it is {orders[0]}, the first shard is {orders[1]}", "shard-foreign")
+        if count != name.shards or tensors != whole:
             problem = f"is of another set: {count} shards, {tensors} tensors; {name.shards} and {whole} are expected"
             raise _wrong(name, problem, "shard-foreign")
         if number != name.number:

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 from ..enums import ArrayType
 from ..errors import BuildError
 from ..file import Model, Tensor
-from ..keys import ALIGNMENT, SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS, Key
+from ..keys import ALIGNMENT, SPLIT_COUNT, SPLIT_KEYS, SPLIT_NO, SPLIT_TENSORS, Key
 from ..layout import Fields, align_up, alignment_of
 from ..limits import DEFAULT_ALIGNMENT
 from ..targets import Piece, Range, Show, save_set
 from ..tensor_data import extent
 from ..terminal import printable
 from ..write import Change, Plan, canonical_pieces, not_kept, tensor_content
-from .names import SPLIT_KEYS, ShardName
+from .names import ShardName
 
 MAX_TENSORS = 128
 """Tensors of a shard where nothing else is asked for, as gguf-split has it."""

@@ -33,12 +33,12 @@ def is_bytes_like(data: Any) -> bool:
 
 
 def array_of(data: Any) -> np.ndarray[Any, Any]:
-    """An array as it is; a contiguous bytes-like object as an array of its bytes.
+    """An array, or a number of one, as an array; a contiguous bytes-like object as an array of its bytes.
 
     Raises:
         TypeError: It is neither, or holds Python objects.
     """
-    array = data if isinstance(data, np.ndarray) else np.asarray(as_bytes(data))
+    array = np.asarray(data if isinstance(data, np.ndarray | np.generic) else as_bytes(data))
     if array.dtype.hasobject:
         raise TypeError("an array of Python objects has no bytes")
     return array

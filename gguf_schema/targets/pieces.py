@@ -1,6 +1,6 @@
 """What is written, piece by piece: how many bytes, and where they come from."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -110,18 +110,26 @@ class Swapped(NamedTuple):
 
 
 class Chunks(NamedTuple):
-    """What a callable gives when it is asked: a bytes-like object or an array, or an iterable of such."""
+    """What a callable gives when it is asked: a bytes-like object or an array, or an iterable of such.
+
+    Attributes:
+        give: The callable.
+        dtype: The dtype that an array of some dtype is written in; raises BuildError where it is not taken.
+    """
 
     give: Callable[[], Any]
+    dtype: Callable[[np.dtype[Any]], np.dtype[Any]]
 
     def chunks(self, size: int) -> Iterator[memoryview]:
         given = self.give()
+        if not isinstance(given, Iterable) and not is_bytes_like(given):
+            raise BuildError(f"expected bytes, an array or an iterable of such, found {given.__class__.__name__}")
         for chunk in (given,) if is_bytes_like(given) else given:
             try:
                 array = array_of(chunk)
             except TypeError as error:
                 raise BuildError(f"a chunk is no bytes: {error}") from None
-            yield from Memory(array, array.dtype).chunks(array.nbytes)
+            yield from Memory(array, self.dtype(array.dtype)).chunks(array.nbytes)
 
     @property
     def whence(self) -> str:

@@ -1,6 +1,8 @@
 """Metadata in every form that `write` takes, as typed pairs; and errors that say which argument is wrong."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,11 +27,24 @@ def pairs_of(metadata: Any) -> Iterator[MetadataKV]:
                 raise BuildError(f"expected (key, type, value), found {pair!r:.100}", f"metadata_kv[{index}]")
             yield MetadataKV(*pair)
         return
-    for index, (key, value) in enumerate(metadata.items()):
-        if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], GGUFValueType | ArrayType):
-            yield MetadataKV(key, *value)
-        else:
-            yield MetadataKV(key, in_path(infer, f"metadata_kv[{index}].value", value), value)
+    with naming(list(metadata)):
+        for index, (key, value) in enumerate(metadata.items()):
+            if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], GGUFValueType | ArrayType):
+                yield MetadataKV(key, *value)
+            else:
+                yield MetadataKV(key, in_path(infer, f"metadata_kv[{index}].value", value), value)
+
+
+@contextlib.contextmanager
+def naming(keys: Sequence[Any]) -> Iterator[None]:
+    """Say in errors of pairs what the key is: nobody counts the pairs of a mapping."""
+    try:
+        yield
+    except BuildError as error:
+        found = re.match(r"metadata_kv\[(\d+)\]", error.path)
+        if found is None:
+            raise
+        raise BuildError(f"{error.problem} (key {keys[int(found[1])]!r:.100})", error.path) from error.__cause__
 
 
 def in_path(function: Any, path: str, *args: Any) -> Any:

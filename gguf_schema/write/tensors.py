@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..schema import ORDERS
 from ..sources import ObjectSource, PathSource, Source
 from ..targets import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, array_of, is_bytes_like
 from ..values import text
+from .arguments import in_path
 
 
 class FileRange(NamedTuple):
@@ -38,10 +40,11 @@ class NewTensor(NamedTuple):
         name: Its name.
         type: Its ggml type.
         dimensions: In file order, fastest first.
-        data: Its bytes, in the byte order of the file: an array; a bytes-like object; a Tensor of an open file, whose
-            blocks are swapped where its order is another; a FileRange; a binary file object, read from its position
-            on; an iterable of arrays and bytes-like objects; or a callable without arguments that gives one of these
-            (but a Tensor or file) when the tensor is written.
+        data: An array; a bytes-like object; a Tensor of an open file; a FileRange; a binary file object, read from its
+            position on; an iterable of arrays and bytes-like objects, the chunks; or a callable without arguments that
+            gives an array, a bytes-like object or such an iterable when the tensor is written. Arrays, chunks too, are
+            of the dtype of the type's block, and are swapped, as Tensors are, where they are in the other byte order;
+            or of uint8. These, bytes-like objects and files are bytes as the file shall hold them, in its byte order.
     """
 
     name: str
@@ -111,24 +114,25 @@ def _content(data: Any, type: int, order: str, expected: int | None) -> tuple[Co
     """
     if isinstance(data, Tensor):
         return tensor_content(data, order)
-    if isinstance(data, np.ndarray):
+    if isinstance(data, np.ndarray | np.generic):
         return _of_array(array_of(data), type, order), data.nbytes
     if is_bytes_like(data):
         array = array_of(data)
         return Memory(array, array.dtype), array.nbytes
     if isinstance(data, FileRange):
         return _of_file(data, expected)
+    written = partial(_written_dtype, type, order)
     if callable(data):
-        return Chunks(data), None
+        return Chunks(data, written), None
     if hasattr(data, "read"):
         if not isinstance(data.read(0), bytes):
             raise BuildError("expected a file object opened in binary mode", "data")
         if not data.seekable():
-            return Chunks(lambda: _read(data, expected or 0)), None
+            return Chunks(lambda: _read(data, expected or 0), written), None
         return _of_file(FileRange(data, data.tell()), expected)
     if isinstance(data, str) or not isinstance(data, Iterable):
         raise BuildError(f"expected an array, bytes, a file or an iterable, found {data.__class__.__name__}", "data")
-    return Chunks(lambda: data), None
+    return Chunks(lambda: data, written), None
 
 
 def tensor_content(tensor: Tensor, order: str) -> tuple[Content, int]:
@@ -171,9 +175,23 @@ def _read(file: BinaryIO, size: int) -> Iterator[bytes]:
 
 
 def _of_array(array: np.ndarray[Any, Any], type: int, order: str) -> Memory:
-    """An array; of blocks in either byte order, those in the file's."""
-    dtypes = [held.dtype() for held in map(block, (type, type), ORDERS) if held is not None]
-    return Memory(array, block(type, order).dtype() if array.dtype in dtypes else array.dtype)  # type: ignore[union-attr]
+    """An array of blocks in either byte order, or of bytes, as the file's order has them."""
+    return Memory(array, in_path(_written_dtype, "data", type, order, array.dtype))
+
+
+def _written_dtype(type: int, order: str, given: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that an array of a dtype is written in.
+
+    Raises:
+        BuildError: It is neither that of the type's block, in either byte order, nor uint8.
+    """
+    struct = block(type, order)
+    if struct is not None and any(given == each.dtype() for each in map(block, (type, type), ORDERS) if each):
+        return struct.dtype()
+    if given == np.uint8:
+        return given
+    wanted = "" if struct is None else f"{struct.dtype()} in either byte order, or "
+    raise BuildError(f"expected dtype {wanted}uint8 for bytes; found {given}, which is no {type_name(type)}")
 
 
 def _of_blocks(name: str, array: np.ndarray[Any, Any], type: int, order: str) -> tuple[dict[str, Any], Piece]:
@@ -184,12 +202,11 @@ def _of_blocks(name: str, array: np.ndarray[Any, Any], type: int, order: str) ->
     data = _of_array(array, type, order)
     if data.dtype == struct.dtype():
         shape = array.shape
-    elif array.dtype == np.uint8 and array.shape and array.shape[-1] % struct.type_size == 0:
+    elif array.shape and array.shape[-1] % struct.type_size == 0:
         shape = (*array.shape[:-1], array.shape[-1] // struct.type_size)
     else:
         raise BuildError(
-            f"expected dtype {struct.dtype()}, or uint8 with rows of whole blocks of {struct.type_size} bytes; "
-            f"found {array.dtype} of shape {array.shape}",
+            f"expected rows of whole blocks of {struct.type_size} bytes, found uint8 of shape {array.shape}",
             "data",
         )
     return _info_and_data(name, type, _dimensions(shape, struct.block_size), array.nbytes, data)
