@@ -200,15 +200,15 @@ def write_durably(path: str, data: bytes, mode: int) -> None:
 
 
 @contextlib.contextmanager
-def appearing(path: str, data: bytes, mode: int) -> Iterator[None]:
-    """Write a file to the disk under another name; it gets its own when the block ends without an error."""
+def appearing(path: str, data: bytes, mode: int) -> Iterator[str]:
+    """Write a file to the disk under another name, that which is given; it gets its own when the block ends well."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.tmp")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)  # left by a process that was killed
     try:
         _write_new(temporary, data, mode)
-        yield
+        yield temporary
         os.replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
