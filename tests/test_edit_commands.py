@@ -163,6 +163,31 @@ def test_refusals(capsys, path, arguments, message):
     assert sorted(os.listdir()) == ["model.gguf", "there"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["set", "-i", "model.gguf", "general.name=@missing"], "gguf-schema: missing: No such file or directory"),
+        (["set", "-i", "model.gguf", "general.name=@"], "gguf-schema: error: 'general.name=@' names no file"),
+        (["edit", "-i", "model.gguf", "no.json"], "gguf-schema: no.json: No such file or directory"),
+        (["edit", "-i", "model.gguf", "wrong.json"], "gguf-schema: error: wrong.json: no list of edits"),
+        (["edit", "-i", "model.gguf", "file.json"], "gguf-schema: missing: No such file or directory"),
+        (["edit", "-i", "model.gguf", "none.json"], "error: none.json: edits[0].file: expected the name of a file"),
+        (["get", "missing", "a"], "gguf-schema: missing: No such file or directory"),
+    ],
+)
+def test_the_file_at_fault_is_named(capsys, path, arguments, told):
+    for name, text in {
+        "wrong.json": "{",
+        "file.json": '[{"set": "a", "file": "missing"}]',
+        "none.json": '[{"set": "a", "file": ""}]',
+    }.items():
+        path.with_name(name).write_text(text)
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert told in err
+    assert "model.gguf" not in err
+
+
 def test_force_replaces_another_file(capsys, path):
     (path.parent / "there").write_bytes(b"old")
     assert run(capsys, "unset", "model.gguf", "there", "general.name", "--force")[0] == 0

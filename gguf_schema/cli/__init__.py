@@ -14,6 +14,7 @@ Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read;
 """
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -48,11 +49,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except (GGUFError, OSError) as error:
-        say(about, reason(error))
+        say(_at_fault(error) or about, reason(error))
         return UNREADABLE
     except MemoryError:
         say(about, "there is not enough memory")
         return UNREADABLE
+
+
+def _at_fault(error: GGUFError | OSError) -> str | None:
+    """The file that could not be opened, which may be another than that which the command is about."""
+    name = error.filename if isinstance(error, OSError) else None
+    return os.fsdecode(name) if isinstance(name, str | bytes) else None
 
 
 def _parser(arguments: Sequence[str]) -> Parser:

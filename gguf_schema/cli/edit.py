@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import GGUFError
 from .arguments import Commands, UsageError
 from .editing import add_command, mend, run
 from .streams import say
@@ -44,7 +45,11 @@ def _edits(words: Sequence[str]) -> "list[Edit]":
     if name == "-":
         return edits_of(sys.stdin.buffer.read(), is_toml=False)
     with open(name, "rb") as file:
-        return edits_of(file.read(), name.lower().endswith(".toml"), os.path.dirname(name))
+        data = file.read()
+    try:
+        return edits_of(data, name.lower().endswith(".toml"), os.path.dirname(name))
+    except GGUFError as error:
+        raise UsageError(f"{name}: {error}") from None
 
 
 def add(commands: Commands) -> None:

@@ -37,6 +37,8 @@ def _edit(word: str) -> "Set":
         raise UsageError(f"expected KEY=VALUE or KEY:TYPE=VALUE, found {word!r}")
     value = found["value"]
     if value.startswith("@") and not value.startswith("@@"):
+        if value == "@":
+            raise UsageError(f"{word!r} names no file: @FILE is what is in a file, @@ a string that begins with @")
         value = text_of(value[1:])
     else:
         value = value.replace("@@", "@", 1) if value.startswith("@@") else value

@@ -90,6 +90,8 @@ def _set(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> Edit:
     if ("value" in table) == ("file" in table):
         raise GGUFError("set goes with a value, or with a file that has it")
     type = type_named(_text(table, "type")) if "type" in table else None
+    if table.get("file") == "":
+        raise GGUFError("expected the name of a file, found ''", "file")
     value = text_of(os.path.join(folder, _text(table, "file"))) if "file" in table else table["value"]
     return Set(_text(table, "set"), value, type)
 
