@@ -188,6 +188,32 @@ def test_the_file_at_fault_is_named(capsys, path, arguments, told):
     assert "model.gguf" not in err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["set", "model.gguf", "-i", "my.u8:UINT8=1"],
+        ["set", "model.gguf", "my.u8:UINT8=1", "-i"],
+        ["set", "model.gguf", "--reserve", "0", "-i", "my.u8:UINT8=1"],
+        ["set", "-i", "model.gguf", "--", "my.u8:UINT8=1"],
+        ["set", "model.gguf", "-i", "general.name=x", "--no-check", "my.u8:UINT8=1"],
+    ],
+)
+def test_options_stand_anywhere(capsys, path, arguments):
+    assert run(capsys, *arguments)[0] == 0
+    assert value(capsys, "my.u8") == "1"
+
+
+def test_options_stand_anywhere_in_other_commands(capsys, path):
+    assert "+ k: " in run(capsys, "set", "model.gguf", "--dry-run", "n.gguf", "k:UINT8=1")[1]
+    assert run(capsys, "unset", "model.gguf", "-i", "general.name")[0] == 0
+    path.with_name("ed.json").write_text('[{"set": "a", "type": "UINT8", "value": 1}]')
+    assert run(capsys, "edit", "model.gguf", "-i", "ed.json")[0] == 0
+    assert run(capsys, "extract", "model.gguf", "--raw", "output_norm.weight", "out")[0] == 0
+    assert run(capsys, "diff", "model.gguf", "--json", "model.gguf")[0] == 0
+    status, _, err = run(capsys, "set", "model.gguf", "--no-such", "a=b")
+    assert (status, "unrecognized arguments: --no-such" in err) == (2, True)
+
+
 def test_force_replaces_another_file(capsys, path):
     (path.parent / "there").write_bytes(b"old")
     assert run(capsys, "unset", "model.gguf", "there", "general.name", "--force")[0] == 0

@@ -20,7 +20,22 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that repeats no terminal commands: arguments may be names of files from strangers."""
+    """An ArgumentParser that repeats no terminal commands: arguments may be names of files from strangers.
+
+    Attributes:
+        mixes: Whether options may stand between positional arguments: not where subcommands are.
+    """
+
+    mixes = False
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        if not self.mixes or "--" in (args or ()):
+            return super().parse_known_args(args, namespace)
+        self.mixes = False  # argparse comes back here
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self.mixes = True
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))
@@ -30,6 +45,7 @@ def command(commands: Commands, function: Callable[..., object]) -> Parser:
     """Add a subcommand: its name and its help are those of the function that does it."""
     added = commands.add_parser(function.__name__, help=function.__doc__, description=function.__doc__)
     added.set_defaults(function=function)
+    added.mixes = True
     return added
 
 
