@@ -127,8 +127,12 @@ def test_set_writes_a_new_file(capsys, path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["set", "model.gguf"], "say OUT, the name of the new file, or --in-place"),
-        (["set", "model.gguf", "general.name=x"], "say what is to be edited"),
+        (["set", "model.gguf"], "OUT, the name of the new file, or --in-place is missing"),
+        (["set", "model.gguf", "general.name=x"], "--in-place is missing: 'general.name=x' says what is to be edited"),
+        (["set", "model.gguf", "a=@there", "b=1", "--reserve", "9"], "--in-place is missing: 'a=@there' says what"),
+        (["set", "model.gguf", "new.gguf"], "say what is to be edited behind 'new.gguf', which is the new file; to"),
+        (["unset", "model.gguf", "general.name", "llama.block_count"], "missing: 'general.name' is a key of the file"),
+        (["edit", "model.gguf", "ed.toml", "--force", "--reserve", "9"], "missing: 'ed.toml' says what is to be edited"),
         (["set", "--in-place", "model.gguf"], "say what is to be edited"),
         (
             ["set", "--in-place", "model.gguf", "new.gguf", "a=b"],
@@ -201,6 +205,11 @@ def test_the_file_at_fault_is_named(capsys, path, arguments, told):
 def test_options_stand_anywhere(capsys, path, arguments):
     assert run(capsys, *arguments)[0] == 0
     assert value(capsys, "my.u8") == "1"
+
+
+def test_an_assignment_is_no_new_file_but_a_path_is(capsys, path):
+    assert run(capsys, "set", "model.gguf", "./a=b", "general.name=x")[0] == 0
+    assert value(capsys, "general.name", file="a=b") == "x"
 
 
 def test_options_stand_anywhere_in_other_commands(capsys, path):

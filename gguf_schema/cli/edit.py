@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ..edit import Edit
 
 
+LISTS = (".toml", ".json")
+"""What no new GGUF file is called."""
+
+
 def edit(args: argparse.Namespace) -> tuple[str | None, int]:
     """Do a list of edits, in a new file or in place; undo the last edit in place; mend a file after a crash."""
     if args.undo or args.recover:
@@ -22,7 +26,7 @@ def edit(args: argparse.Namespace) -> tuple[str | None, int]:
             raise UsageError("--undo and --recover go with a FILE alone")
         mend(args.file) if args.recover else _undo(args.file)
         return None, 0
-    return run(args, _edits)
+    return run(args, _edits, lambda word: word.lower().endswith(LISTS))
 
 
 def _undo(file: str) -> None:

@@ -17,28 +17,41 @@ OUT_HELP = "the new file, which must not be there yet; '-' is standard output; l
 IN_PLACE_HELP = "change the file itself, whole or not at all; `edit --undo` undoes it"
 
 
-def run(args: argparse.Namespace, edits_of: Callable[[Sequence[str]], "Sequence[Edit]"]) -> tuple[str | None, int]:
+NO_OUT = "OUT, the name of the new file, or --in-place is missing"
+
+
+def run(
+    args: argparse.Namespace,
+    edits_of: Callable[[Sequence[str]], "Sequence[Edit]"],
+    is_edit: Callable[[str], object] = lambda word: False,
+) -> tuple[str | None, int]:
     """Do edits, or say what they would do.
 
     Args:
         args: Those of `add_command`.
         edits_of: Called with the arguments behind OUT.
+        is_edit: Whether an argument is one of those by its looks, and no OUT.
     """
     from .. import edit
 
     if args.in_place and args.file == "-":
         raise UsageError("standard input cannot be changed in place")
     if not args.in_place and not args.words:
-        raise UsageError("say OUT, the name of the new file, or --in-place")
+        raise UsageError(NO_OUT)
+    if not args.in_place and is_edit(args.words[0]):
+        raise UsageError(f"{NO_OUT}: {args.words[0]!r} says what is to be edited")
     out, words = (None, args.words) if args.in_place else (args.words[0], args.words[1:])
     edits = edits_of(words)
     if not edits and args.reserve is None:
-        raise UsageError("say what is to be edited")
+        missing = "" if out is None else f" behind {out!r}, which is the new file; to edit {args.file!r} say --in-place"
+        raise UsageError(f"say what is to be edited{missing}")
     if out not in (None, "-"):
         demand_free(out, args.force, args.file)
     _demand_whole(args)
     status = 0
     with model(args) as opened:
+        if out is not None and out in opened.metadata:
+            raise UsageError(f"{NO_OUT}: {out!r} is a key of the file")
         plan = edit.plan(opened, edits, in_place=args.in_place, reserve=args.reserve)
         if args.in_place:
             _tell_of_links(args.file, plan)

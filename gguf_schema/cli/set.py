@@ -1,6 +1,7 @@
 """`gguf-schema set`."""
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +22,13 @@ ASSIGNMENT = re.compile(r"(?P<key>[^=]*?)(:(?P<type>\[[^=]*\]|[A-Za-z]+[0-9]*))?
 
 def set(args: argparse.Namespace) -> tuple[str | None, int]:
     """Set values of keys, in a new file or in place."""
-    return run(args, _edits)
+    return run(args, _edits, _is_assignment)
+
+
+def _is_assignment(word: str) -> bool:
+    """Whether it is one, and no path with a = somewhere."""
+    found = ASSIGNMENT.fullmatch(word)
+    return found is not None and not {"/", os.sep} & {*found["key"]}
 
 
 def _edits(words: Sequence[str]) -> "list[Set]":
