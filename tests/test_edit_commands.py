@@ -108,8 +108,21 @@ def test_what_get_prints_set_takes(capsys):
         assert again.read() == values.read()
 
 
-def test_get_prints_nothing_that_a_terminal_obeys(capsys):
+@pytest.mark.parametrize("text", ["@at", "@@", "{{ a }}\r\n\r\n{{ b }}\r", "\x1b[31m\\r", "☃ \x85"])
+def test_strings_come_back_through_a_pipe(capsys, text):
+    gs.write("values.gguf", {"a": text})
+    command = [*GGUF_SCHEMA, "get", "values.gguf", "a"]
+    out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    assert out == text.encode() + b"\n"
+    again = "@" * text.startswith("@") + out.decode().removesuffix("\n")
+    assert run(capsys, "set", "values.gguf", "again.gguf", f"a={again}")[0] == 0
+    with open("again.gguf", "rb") as again, open("values.gguf", "rb") as values:
+        assert again.read() == values.read()
+
+
+def test_get_prints_nothing_that_a_terminal_obeys(capsys, monkeypatch):
     gs.write("values.gguf", VALUES)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert value(capsys, "a.string", file="values.gguf") == "line\\r\nand \\x1b[31m\\udcff ☃ '\"@"
     assert "\x1b" not in value(capsys, "a.string", "--json", file="values.gguf")
 

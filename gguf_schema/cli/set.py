@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..edit import Set
 
 WORDS_HELP = (
-    "VALUE: a string as it is, @FILE for what is in a file (@@… for a string that begins with @), or JSON for any "
+    "VALUE: a string as it is, @FILE for all that is in a file, byte by byte (@@… is a string that begins with one @), or JSON for any "
     "other type. The type of a key that is there stays; a new one needs a TYPE, such as STRING, UINT32, or [FLOAT32]"
 )
 
