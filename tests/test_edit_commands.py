@@ -72,7 +72,6 @@ VALUES = {
     "a.int32": (T.INT32, -(2**31)),
     "a.float32": (T.FLOAT32, float("-inf")),
     "a.bool": (T.BOOL, True),
-    "a.odd": (T.BOOL, 7),
     "a.string": (T.STRING, "line\r\nand \x1b[31m\udcff ☃ '\"@"),
     "a.at": (T.STRING, "@at"),
     "a.empty": (T.STRING, ""),
@@ -145,7 +144,10 @@ def test_set_writes_a_new_file(capsys, path):
         (["set", "model.gguf", "a=@there", "b=1", "--reserve", "9"], "--in-place is missing: 'a=@there' says what"),
         (["set", "model.gguf", "new.gguf"], "say what is to be edited behind 'new.gguf', which is the new file; to"),
         (["unset", "model.gguf", "general.name", "llama.block_count"], "missing: 'general.name' is a key of the file"),
-        (["edit", "model.gguf", "ed.toml", "--force", "--reserve", "9"], "missing: 'ed.toml' says what is to be edited"),
+        (
+            ["edit", "model.gguf", "ed.toml", "--force", "--reserve", "9"],
+            "missing: 'ed.toml' says what is to be",
+        ),
         (["set", "--in-place", "model.gguf"], "say what is to be edited"),
         (
             ["set", "--in-place", "model.gguf", "new.gguf", "a=b"],
@@ -234,6 +236,37 @@ def test_options_stand_anywhere_in_other_commands(capsys, path):
     assert run(capsys, "diff", "model.gguf", "--json", "model.gguf")[0] == 0
     status, _, err = run(capsys, "set", "model.gguf", "--no-such", "a=b")
     assert (status, "unrecognized arguments: --no-such" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("a:BOOL=2", "a: BOOL expected, true or false, found 2"),
+        ("a:BOOL=True", "a: BOOL expected, true or false, found 'True'"),
+        ("a:[BOOL]=[true,2]", "a: BOOL expected, true or false, found 2"),
+        ("a:FOO=1", "FLOAT64, or [TYPE] for an array, [[TYPE]] for one of arrays, [ARRAY] for one of no arrays"),
+    ],
+)
+def test_what_is_valid_is_told(capsys, word, told):
+    assert told in run(capsys, "set", "-i", "model.gguf", word)[2]
+
+
+def test_sizes_of_the_reserve(capsys):
+    assert run(capsys, "edit", "model.gguf", "new.gguf", "--reserve", "2K")[0] == 0
+    with gs.open("new.gguf") as model:
+        assert model.metadata[KEY].size == 2000
+    status, _, err = run(capsys, "edit", "model.gguf", "other.gguf", "--reserve", "64X")
+    assert (status, "'64X' is no size: give a number of bytes, or one with K, M or G" in err) == (2, True)
+
+
+def test_another_type_is_told_of(capsys):
+    told = "gguf-schema: model.gguf: the type of llama.block_count changes from UINT32 to UINT64\n"
+    for options in ["--dry-run"], []:
+        assert told in run(capsys, "set", "-i", "model.gguf", "llama.block_count:UINT64=2", *options)[2]
+    assert value(capsys, "llama.block_count", "--type") == "UINT64"
+    assert "changes from" not in run(capsys, "set", "-i", "model.gguf", "llama.block_count:UINT64=1", "a:BOOL=1")[2]
+    assert run(capsys, "set", "-i", "model.gguf", "k:[[INT32]]=[]")[0] == 0
+    assert value(capsys, "k", "--type") == "[ARRAY]"
 
 
 def test_force_replaces_another_file(capsys, path):

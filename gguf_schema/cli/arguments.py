@@ -1,6 +1,7 @@
 """What subcommands declare their arguments with."""
 
 import argparse
+import re
 import shlex
 from collections.abc import Callable
 from typing import NoReturn, TypeAlias
@@ -78,6 +79,18 @@ def whole(text: str) -> int:
     if number < 0:
         raise ValueError(text)
     return number
+
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+"""As gguf-split has the larger ones."""
+
+
+def size(text: str) -> int:
+    """A number of bytes from 0 on, perhaps with K, M or G for a thousand, a million or a thousand millions."""
+    found = re.fullmatch(r"([0-9]+)([KMG]?)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: give a number of bytes, or one with K, M or G")
+    return int(found[1]) * UNITS[found[2]]
 
 
 def words(text: str) -> list[str]:

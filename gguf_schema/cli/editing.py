@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import GGUFError
-from .arguments import Commands, Parser, UsageError, model_command, whole
+from .arguments import Commands, Parser, UsageError, model_command, size
 from .streams import demand_free, model, say, tell
 from .writing import save
 
 if TYPE_CHECKING:
     from ..edit import Edit, Plan
+    from ..file import Model
 
 OUT_HELP = "the new file, which must not be there yet; '-' is standard output; left out with --in-place"
 IN_PLACE_HELP = "change the file itself, whole or not at all; `edit --undo` undoes it"
@@ -55,6 +56,7 @@ def run(
         plan = edit.plan(opened, edits, in_place=args.in_place, reserve=args.reserve)
         if args.in_place:
             _tell_of_links(args.file, plan)
+        _tell_of_types(args.file, opened, edits)
         if args.dry_run:
             from ..edit.preview import preview
 
@@ -102,6 +104,18 @@ def _tell_of_links(file: str, plan: "Plan") -> None:
         say(file, "it has other names (hard links): what they name stays as it was")
 
 
+def _tell_of_types(file: str, opened: "Model", edits: "Sequence[Edit]") -> None:
+    """Say which keys that are there get another type."""
+    from .. import edit
+
+    types = {pair.key: edit.type_text(pair.type) for pair in opened.metadata.pairs}
+    for one in edits:
+        if isinstance(one, edit.Set) and one.type is not None and one.key in types:
+            old, new = types[one.key], edit.type_text(one.type)
+            if old != new:
+                say(file, f"the type of {one.key} changes from {old} to {new}")
+
+
 def _apply(file: str, plan: "Plan") -> None:
     from .. import edit
     from ..progress import progress
@@ -130,9 +144,9 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
     added.add_argument("--force", action="store_true", help="replace OUT if it is there")
     added.add_argument(
         "--reserve",
-        type=whole,
-        metavar="BYTES",
-        help="leave so much room, or a little more, that later edits in place need not move the data; 0 for none",
+        type=size,
+        metavar="N[K|M|G]",
+        help="leave so many bytes, or a few more, that later edits in place need not move the data; 0 for none; K is 1,000",
     )
     added.add_argument("--dry-run", action="store_true", help="only print what would change, and how it would be done")
     return added

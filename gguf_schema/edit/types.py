@@ -27,7 +27,11 @@ def type_named(text: str) -> ValueType:
     Raises:
         GGUFError: There is no such type.
     """
-    problem = f"{text!r} is no type: give one of {', '.join(type.name for type in T if type is not T.ARRAY)}, or [TYPE]"
+    names = ", ".join(type.name for type in T if type is not T.ARRAY)
+    problem = (
+        f"{text!r} is no type: give one of {names}, or [TYPE] for an array, [[TYPE]] for one of arrays, [ARRAY] for "
+        "one of no arrays"
+    )
     if text.count("[") > MAX_NESTING:
         raise GGUFError(problem)
     found = _parsed(text.strip().upper())
