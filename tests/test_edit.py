@@ -214,6 +214,28 @@ def test_edits_that_cannot_be_done(path, edits, message):
     assert path.read_bytes() == demo_model()
 
 
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        (edit.Set("general.name", "x"), r"expected a list of edits, found Set\(key='general.name'"),
+        ("general.name=x", "expected a list of edits, found 'general.name=x'"),
+        (None, "expected a list of edits, found None"),
+        (["general.name=x"], r"edits\[0\]: expected an edit, found 'general.name=x'"),
+        ([edit.Set("a", 1, "NONE")], r"edits\[0\]: 'NONE' is no type"),
+        ([edit.Set("a", 1, 4.5)], r"edits\[0\]: expected a type, found 4.5"),
+    ],
+)
+def test_what_is_no_edit(path, edits, message):
+    with gs.open(path) as model, pytest.raises(gs.GGUFError, match=message):
+        edit.plan(model, edits)
+
+
+def test_types_may_be_text(path):
+    change(path, edit.Set("a", [1], "[int32]"))
+    with gs.open(path) as model:
+        assert model.metadata.type("a") == ArrayType(T.INT32)
+
+
 def test_a_key_that_stands_twice_is_not_guessed():
     pair = {"key": "a", "value_type": T.UINT8, "value": 1}
     data = gs.GGUF.build({"metadata_kv": [pair, {**pair, "value": 2}], "tensor_infos": []})

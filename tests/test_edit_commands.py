@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import gguf_schema as gs
 from gguf_schema import edit, journal
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
+from gguf_schema.edit import lists
 from gguf_schema.edit.reserve import KEY
 from gguf_schema.enums import ArrayType
 from gguf_schema.enums import GGUFValueType as T
@@ -267,6 +269,47 @@ def test_another_type_is_told_of(capsys):
     assert "changes from" not in run(capsys, "set", "-i", "model.gguf", "llama.block_count:UINT64=1", "a:BOOL=1")[2]
     assert run(capsys, "set", "-i", "model.gguf", "k:[[INT32]]=[]")[0] == 0
     assert value(capsys, "k", "--type") == "[ARRAY]"
+
+
+TABLES = '[[edit]]\nset = "general.name"\nvalue = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("-", TABLES),
+        ("edits", TABLES),
+        ("edits", '[{"set": "general.name", "value": "x"}]'),
+        ("edits.json", '{"set": "general.name", "value": "x"}'),
+        ("edits.toml", 'set = "general.name"\nvalue = "x"\n'),
+    ],
+)
+def test_lists_need_no_name_and_one_edit_no_list(capsys, path, monkeypatch, name, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    path.with_name(name).write_text(text)
+    assert run(capsys, "edit", "-i", "model.gguf", name)[0] == 0
+    assert value(capsys, "general.name") == "x"
+
+
+def test_what_is_neither_json_nor_toml(capsys, path, monkeypatch):
+    path.with_name("ed").write_text("{")
+    assert "ed: no list of edits: no JSON: " in (err := run(capsys, "edit", "-i", "model.gguf", "ed")[2])
+    assert "; no TOML: " in err
+
+
+def test_the_help_and_the_readme_show_a_list(capsys, path):
+    """All of what the help shows can be done."""
+    example = run(capsys, "edit", "--help")[1].partition("in TOML:\n\n")[2].partition("In JSON")[0]
+    assert len(lists.edits_of(example.replace("template.jinja", str(path)).encode(), is_toml=True)) == 9
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)
+    assert [line for line in shown.split("\n") if line and line not in map(str.strip, example.split("\n"))] == []
+    assert len(lists.edits_of(shown.replace("template.jinja", str(path)).encode(), is_toml=True)) == 4
+
+
+def test_edits_on_the_command_line_have_no_number(capsys):
+    assert run(capsys, "unset", "-i", "model.gguf", "a")[2] == "gguf-schema: model.gguf: there is no key 'a'\n"
+    assert "model.gguf: a: UINT8 expected" in run(capsys, "set", "-i", "model.gguf", "a:UINT8=x")[2]
 
 
 def test_force_replaces_another_file(capsys, path):

@@ -26,7 +26,7 @@ def edit(args: argparse.Namespace) -> tuple[str | None, int]:
             raise UsageError("--undo and --recover go with a FILE alone")
         mend(args.file) if args.recover else _undo(args.file)
         return None, 0
-    return run(args, _edits, lambda word: word.lower().endswith(LISTS))
+    return run(args, _edits, lambda word: word.lower().endswith(LISTS), is_list=True)
 
 
 def _undo(file: str) -> None:
@@ -47,18 +47,24 @@ def _edits(words: Sequence[str]) -> "list[Edit]":
         raise UsageError(f"expected one list of edits, found {' '.join(words)}")
     (name,) = words
     if name == "-":
-        return edits_of(sys.stdin.buffer.read(), is_toml=False)
-    with open(name, "rb") as file:
-        data = file.read()
+        data, name, is_toml = sys.stdin.buffer.read(), "standard input", None
+    else:
+        with open(name, "rb") as file:
+            data = file.read()
+        is_toml = name.lower().endswith(".toml") if name.lower().endswith(LISTS) else None
     try:
-        return edits_of(data, name.lower().endswith(".toml"), os.path.dirname(name))
+        return edits_of(data, is_toml, os.path.dirname(name))
     except GGUFError as error:
         raise UsageError(f"{name}: {error}") from None
 
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    added = add_command(commands, edit, "EDITS", "EDITS: a list of edits, .toml or else JSON; '-' is standard input")
+    from ..edit.lists import EXAMPLE
+
+    added = add_command(commands, edit, "EDITS", "EDITS: a list of edits, TOML or JSON; '-' is standard input")
+    added.formatter_class = argparse.RawDescriptionHelpFormatter
+    added.epilog = f"A list of edits, in TOML:\n\n{EXAMPLE}"
     mending = added.add_mutually_exclusive_group()
     mending.add_argument("--undo", action="store_true", help="put the file as it was before its last edit in place")
     mending.add_argument("--recover", action="store_true", help="mend the file, an edit of which was interrupted")

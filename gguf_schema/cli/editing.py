@@ -25,6 +25,8 @@ def run(
     args: argparse.Namespace,
     edits_of: Callable[[Sequence[str]], "Sequence[Edit]"],
     is_edit: Callable[[str], object] = lambda word: False,
+    *,
+    is_list: bool = False,
 ) -> tuple[str | None, int]:
     """Do edits, or say what they would do.
 
@@ -32,6 +34,7 @@ def run(
         args: Those of `add_command`.
         edits_of: Called with the arguments behind OUT.
         is_edit: Whether an argument is one of those by its looks, and no OUT.
+        is_list: Whether they name a list, so that the number of an edit says something.
     """
     from .. import edit
 
@@ -53,7 +56,12 @@ def run(
     with model(args) as opened:
         if out is not None and out in opened.metadata:
             raise UsageError(f"{NO_OUT}: {out!r} is a key of the file")
-        plan = edit.plan(opened, edits, in_place=args.in_place, reserve=args.reserve)
+        try:
+            plan = edit.plan(opened, edits, in_place=args.in_place, reserve=args.reserve)
+        except GGUFError as error:
+            if not is_list and error.path.startswith("edits["):
+                raise GGUFError(error.problem) from None
+            raise
         if args.in_place:
             _tell_of_links(args.file, plan)
         _tell_of_types(args.file, opened, edits)
@@ -146,7 +154,7 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
         "--reserve",
         type=size,
         metavar="N[K|M|G]",
-        help="leave so many bytes, or a few more, that later edits in place need not move the data; 0 for none; K is 1,000",
+        help="leave so many bytes, or a few more, that later edits in place move no data; 0 for none; K is 1,000",
     )
     added.add_argument("--dry-run", action="store_true", help="only print what would change, and how it would be done")
     return added

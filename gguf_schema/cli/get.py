@@ -9,7 +9,7 @@ from .streams import say, whole_model
 
 
 def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
-    """Print the value of a key: strings as they are (escaped on a terminal), else JSON. Exit status 1: there is none."""
+    """Print the value of a key: strings as they are, escaped on a terminal, or JSON. Exit status 1: none there."""
     from ..edit.types import type_text
     from ..edit.values import to_json
     from ..enums import GGUFValueType

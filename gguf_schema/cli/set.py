@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 WORDS_HELP = (
     "VALUE: a string as it is, @FILE for all that is in a file, byte by byte (@@… is a string that begins with "
-    "one @), or JSON for any other type. The type of a key that is there stays; a new one needs a TYPE, such as STRING, UINT32, or [FLOAT32]"
+    "one @), or JSON for any other type. The type of a key that is there stays unless a TYPE is given; a new one needs "
+    "a TYPE, such as STRING, UINT32, or [FLOAT32]"
 )
 
 ASSIGNMENT = re.compile(r"(?P<key>[^=]*?)(:(?P<type>\[[^=]*\]|[A-Za-z]+[0-9]*))?=(?P<value>.*)", re.DOTALL)

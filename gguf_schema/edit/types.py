@@ -11,8 +11,10 @@ from ..errors import GGUFError
 from ..limits import MAX_NESTING
 
 
-def type_text(type: ValueType) -> str:
-    """A type as it is written."""
+def type_text(type: ValueType | str) -> str:
+    """A type as it is written; of one that is text already the usual form."""
+    if isinstance(type, str):
+        type = type_named(type)
     if not isinstance(type, ArrayType):
         return type.name
     if type.type is not T.ARRAY:
