@@ -171,6 +171,7 @@ def test_set_writes_a_new_file(capsys, path):
         (["edit", "--in-place", "model.gguf", "there"], "no list of edits"),
         (["edit", "--undo", "model.gguf"], "there is nothing to undo"),
         (["edit", "--undo", "model.gguf", "there"], "go with a FILE alone"),
+        (["edit", "--undo"], "error: the following arguments are required: FILE\n"),
         (["edit", "--recover", "--in-place", "model.gguf"], "go with a FILE alone"),
     ],
 )
@@ -444,6 +445,20 @@ def test_a_shard_stands_for_its_model_where_a_value_is_asked_for_and_is_edited_a
     assert run(capsys, "set", "-i", later, "a.b:STRING=x")[0] == 0
     with gs.open(later, shards=False) as alone:
         assert alone.metadata["a.b"] == "x"
+
+
+@pytest.mark.parametrize("arguments", [["edit", "--recover", "model.gguf"], ["set", "-i", "model.gguf", "a:BOOL=1"]])
+@pytest.mark.parametrize("data", [b"", b"of another program", "rewrite"])
+def test_a_foreign_journal_says_what_to_do(capsys, path, arguments, data):
+    if data == "rewrite":
+        none = journal.identity(0, ())
+        data = journal.to_bytes(journal.Record(none, none, ()))
+    (place := Path(journal.journal_of(path))).write_bytes(data)
+    status, _, err = run(capsys, *arguments)
+    assert status == 2
+    assert f"{place} is " in err
+    assert "make sure that the file beside it is whole, then remove it" in err
+    assert (path.read_bytes(), place.read_bytes()) == (demo_model(), data)
 
 
 def test_the_next_edit_in_place_mends_the_file_first(capsys, path):

@@ -142,7 +142,9 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
         words_help: What that is.
     """
     added = model_command(commands, function, "the file; '-' is standard input")
-    added.add_argument("words", metavar=f"[OUT] {metavar}", nargs="*", help=f"OUT: {OUT_HELP}. {words_help}")
+    added.add_argument(
+        "words", metavar=f"[OUT] {metavar}", nargs="*", default=[], help=f"OUT: {OUT_HELP}. {words_help}"
+    )
     added.add_argument(
         "-i",
         "--in-place",

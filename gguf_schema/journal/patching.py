@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import GGUFError
 from .locking import exclusive, is_busy
 from .record import (
+    ADVICE,
     Change,
     Identity,
     Record,
@@ -106,7 +107,7 @@ def recover(path: str, handle: int) -> bool | None:
         return None
     record = load(journal)
     if not record.is_in_place:
-        raise GGUFError(f"{journal} is no journal of a change in place")
+        raise GGUFError(f"{journal} is no journal of a change in place: {ADVICE}")
     if _is(handle, record.after):
         os.fsync(handle)
         _date(journal, os.fstat(handle))

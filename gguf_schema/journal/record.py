@@ -18,6 +18,10 @@ from ..errors import GGUFError
 FIRST_LINE = "gguf-schema journal 1 {}\n"
 
 
+ADVICE = "nothing can be put back by it; make sure that the file beside it is whole, then remove it"
+"""What to do about a record that is none."""
+
+
 class Span(NamedTuple):
     """Bytes of a file: absolute offset of the first, and how many."""
 
@@ -160,7 +164,7 @@ def load(path: str) -> Record:
         data = file.read()
     first, _, body = data.partition(b"\n")
     if first + b"\n" != FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode():
-        raise GGUFError(f"{path} is damaged, or no record of a change")
+        raise GGUFError(f"{path} is damaged, or no record of a change: {ADVICE}")
     line, _, payload = body.partition(b"\n")
     try:
         record = _record(json.loads(line), payload)
@@ -168,7 +172,7 @@ def load(path: str) -> Record:
     except (KeyError, RecursionError, StopIteration, TypeError, ValueError):
         is_sound = False
     if not is_sound:
-        raise GGUFError(f"{path} is no record of a change")
+        raise GGUFError(f"{path} is no record of a change: {ADVICE}")
     return record
 
 
