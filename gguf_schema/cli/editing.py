@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..file import Model
 
 OUT_HELP = "the new file, which must not be there yet; '-' is standard output; left out with --in-place"
-IN_PLACE_HELP = "change the file itself, whole or not at all; `edit --undo` undoes it"
 
 
 NO_OUT = "OUT, the name of the new file, or --in-place is missing"
