@@ -70,8 +70,10 @@ def killed(action, last=0, torn=False, delay=None):
 
 
 def restore(folder, kept):
-    """Make a folder hold these files and nothing else."""
+    """Make a folder hold these files and nothing else, all of one time, as a record and what it is of."""
+    now = time.time_ns()
     for file in folder.iterdir():
         file.unlink()
     for name, data in kept.items():
         (folder / name).write_bytes(data)
+        os.utime(folder / name, ns=(now, now))

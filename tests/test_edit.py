@@ -101,13 +101,13 @@ def test_nested_types_of_one_kind_have_any_number():
         (T.FLOAT64, "-inf", -math.inf),
         (T.FLOAT32, '"Infinity"', math.inf),
         (T.BOOL, "true", True),
-        (T.BOOL, "2", 2),
+        (T.BOOL, "1", 1),
         (T.STRING, "true", "true"),
         (T.STRING, '"', '"'),
         (T.STRING, "", ""),
         (ArrayType(T.INT8), "[-128, 127]", [-128, 127]),
         (STRINGS, '["a", "\\udc80", "☃"]', ["a", "\udc80", "☃"]),
-        (ArrayType(T.BOOL), "[true, 3]", [True, 3]),
+        (ArrayType(T.BOOL), "[true, 0]", [True, 0]),
         (ArrayType(T.FLOAT32), '[1, 2.5, "NaN"]', None),
     ],
 )
@@ -144,7 +144,10 @@ def test_the_bits_of_a_nan():
         (T.FLOAT32, "nan(0x7f800000)"),
         (T.FLOAT32, "nan(0x7fa0000100000000)"),
         (T.FLOAT32, "true"),
-        (T.BOOL, "256"),
+        (T.BOOL, "2"),
+        (T.BOOL, "-1"),
+        (T.BOOL, "1.0"),
+        (ArrayType(T.BOOL), "[true, 2]"),
         (T.BOOL, '"true"'),
         (ArrayType(T.INT32), "1"),
         (ArrayType(T.INT32), '"12"'),
@@ -211,6 +214,28 @@ def test_edits_that_cannot_be_done(path, edits, message):
     assert path.read_bytes() == demo_model()
 
 
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        (edit.Set("general.name", "x"), r"expected a list of edits, found Set\(key='general.name'"),
+        ("general.name=x", "expected a list of edits, found 'general.name=x'"),
+        (None, "expected a list of edits, found None"),
+        (["general.name=x"], r"edits\[0\]: expected an edit, found 'general.name=x'"),
+        ([edit.Set("a", 1, "NONE")], r"edits\[0\]: 'NONE' is no type"),
+        ([edit.Set("a", 1, 4.5)], r"edits\[0\]: expected a type, found 4.5"),
+    ],
+)
+def test_what_is_no_edit(path, edits, message):
+    with gs.open(path) as model, pytest.raises(gs.GGUFError, match=message):
+        edit.plan(model, edits)
+
+
+def test_types_may_be_text(path):
+    change(path, edit.Set("a", [1], "[int32]"))
+    with gs.open(path) as model:
+        assert model.metadata.type("a") == ArrayType(T.INT32)
+
+
 def test_a_key_that_stands_twice_is_not_guessed():
     pair = {"key": "a", "value_type": T.UINT8, "value": 1}
     data = gs.GGUF.build({"metadata_kv": [pair, {**pair, "value": 2}], "tensor_infos": []})
@@ -232,10 +257,11 @@ def new_file_unchecked(data, *edits):
 
 
 def test_nothing_to_do_touches_nothing(path):
-    state = path.stat()
+    before = path.stat()
     plan = change(path, edit.Set("llama.context_length", 128))
     assert (str(plan), plan.written) == ("nothing to do", 0)
-    assert path.stat() == state
+    after = path.stat()
+    assert (after.st_ino, after.st_mtime_ns, after.st_size) == (before.st_ino, before.st_mtime_ns, before.st_size)
     assert os.listdir(path.parent) == ["model.gguf"]
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import gguf_schema as gs
 from gguf_schema import edit, journal
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
+from gguf_schema.edit import lists
 from gguf_schema.edit.reserve import KEY
 from gguf_schema.enums import ArrayType
 from gguf_schema.enums import GGUFValueType as T
@@ -72,7 +74,6 @@ VALUES = {
     "a.int32": (T.INT32, -(2**31)),
     "a.float32": (T.FLOAT32, float("-inf")),
     "a.bool": (T.BOOL, True),
-    "a.odd": (T.BOOL, 7),
     "a.string": (T.STRING, "line\r\nand \x1b[31m\udcff ☃ '\"@"),
     "a.at": (T.STRING, "@at"),
     "a.empty": (T.STRING, ""),
@@ -108,8 +109,21 @@ def test_what_get_prints_set_takes(capsys):
         assert again.read() == values.read()
 
 
-def test_get_prints_nothing_that_a_terminal_obeys(capsys):
+@pytest.mark.parametrize("text", ["@at", "@@", "{{ a }}\r\n\r\n{{ b }}\r", "\x1b[31m\\r", "☃ \x85"])
+def test_strings_come_back_through_a_pipe(capsys, text):
+    gs.write("values.gguf", {"a": text})
+    command = [*GGUF_SCHEMA, "get", "values.gguf", "a"]
+    out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    assert out == text.encode() + b"\n"
+    again = "@" * text.startswith("@") + out.decode().removesuffix("\n")
+    assert run(capsys, "set", "values.gguf", "again.gguf", f"a={again}")[0] == 0
+    with open("again.gguf", "rb") as again, open("values.gguf", "rb") as values:
+        assert again.read() == values.read()
+
+
+def test_get_prints_nothing_that_a_terminal_obeys(capsys, monkeypatch):
     gs.write("values.gguf", VALUES)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert value(capsys, "a.string", file="values.gguf") == "line\\r\nand \\x1b[31m\\udcff ☃ '\"@"
     assert "\x1b" not in value(capsys, "a.string", "--json", file="values.gguf")
 
@@ -127,8 +141,15 @@ def test_set_writes_a_new_file(capsys, path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["set", "model.gguf"], "say OUT, the name of the new file, or --in-place"),
-        (["set", "model.gguf", "general.name=x"], "say what is to be edited"),
+        (["set", "model.gguf"], "OUT, the name of the new file, or --in-place is missing"),
+        (["set", "model.gguf", "general.name=x"], "--in-place is missing: 'general.name=x' says what is to be edited"),
+        (["set", "model.gguf", "a=@there", "b=1", "--reserve", "9"], "--in-place is missing: 'a=@there' says what"),
+        (["set", "model.gguf", "new.gguf"], "say what is to be edited behind 'new.gguf', which is the new file; to"),
+        (["unset", "model.gguf", "general.name", "llama.block_count"], "missing: 'general.name' is a key of the file"),
+        (
+            ["edit", "model.gguf", "ed.toml", "--force", "--reserve", "9"],
+            "missing: 'ed.toml' says what is to be",
+        ),
         (["set", "--in-place", "model.gguf"], "say what is to be edited"),
         (
             ["set", "--in-place", "model.gguf", "new.gguf", "a=b"],
@@ -150,6 +171,7 @@ def test_set_writes_a_new_file(capsys, path):
         (["edit", "--in-place", "model.gguf", "there"], "no list of edits"),
         (["edit", "--undo", "model.gguf"], "there is nothing to undo"),
         (["edit", "--undo", "model.gguf", "there"], "go with a FILE alone"),
+        (["edit", "--undo"], "error: the following arguments are required: FILE\n"),
         (["edit", "--recover", "--in-place", "model.gguf"], "go with a FILE alone"),
     ],
 )
@@ -161,6 +183,134 @@ def test_refusals(capsys, path, arguments, message):
     assert path.read_bytes() == demo_model()
     assert (path.parent / "there").read_bytes() == b"precious"
     assert sorted(os.listdir()) == ["model.gguf", "there"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["set", "-i", "model.gguf", "general.name=@missing"], "gguf-schema: missing: No such file or directory"),
+        (["set", "-i", "model.gguf", "general.name=@"], "gguf-schema: error: 'general.name=@' names no file"),
+        (["edit", "-i", "model.gguf", "no.json"], "gguf-schema: no.json: No such file or directory"),
+        (["edit", "-i", "model.gguf", "wrong.json"], "gguf-schema: error: wrong.json: no list of edits"),
+        (["edit", "-i", "model.gguf", "file.json"], "gguf-schema: missing: No such file or directory"),
+        (["edit", "-i", "model.gguf", "none.json"], "error: none.json: edits[0].file: expected the name of a file"),
+        (["get", "missing", "a"], "gguf-schema: missing: No such file or directory"),
+    ],
+)
+def test_the_file_at_fault_is_named(capsys, path, arguments, told):
+    for name, text in {
+        "wrong.json": "{",
+        "file.json": '[{"set": "a", "file": "missing"}]',
+        "none.json": '[{"set": "a", "file": ""}]',
+    }.items():
+        path.with_name(name).write_text(text)
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert told in err
+    assert "model.gguf" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["set", "model.gguf", "-i", "my.u8:UINT8=1"],
+        ["set", "model.gguf", "my.u8:UINT8=1", "-i"],
+        ["set", "model.gguf", "--reserve", "0", "-i", "my.u8:UINT8=1"],
+        ["set", "-i", "model.gguf", "--", "my.u8:UINT8=1"],
+        ["set", "model.gguf", "-i", "general.name=x", "--no-check", "my.u8:UINT8=1"],
+    ],
+)
+def test_options_stand_anywhere(capsys, path, arguments):
+    assert run(capsys, *arguments)[0] == 0
+    assert value(capsys, "my.u8") == "1"
+
+
+def test_an_assignment_is_no_new_file_but_a_path_is(capsys, path):
+    assert run(capsys, "set", "model.gguf", "./a=b", "general.name=x")[0] == 0
+    assert value(capsys, "general.name", file="a=b") == "x"
+
+
+def test_options_stand_anywhere_in_other_commands(capsys, path):
+    assert "+ k: " in run(capsys, "set", "model.gguf", "--dry-run", "n.gguf", "k:UINT8=1")[1]
+    assert run(capsys, "unset", "model.gguf", "-i", "general.name")[0] == 0
+    path.with_name("ed.json").write_text('[{"set": "a", "type": "UINT8", "value": 1}]')
+    assert run(capsys, "edit", "model.gguf", "-i", "ed.json")[0] == 0
+    assert run(capsys, "extract", "model.gguf", "--raw", "output_norm.weight", "out")[0] == 0
+    assert run(capsys, "diff", "model.gguf", "--json", "model.gguf")[0] == 0
+    status, _, err = run(capsys, "set", "model.gguf", "--no-such", "a=b")
+    assert (status, "unrecognized arguments: --no-such" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("a:BOOL=2", "a: BOOL expected, true or false, found 2"),
+        ("a:BOOL=True", "a: BOOL expected, true or false, found 'True'"),
+        ("a:[BOOL]=[true,2]", "a: BOOL expected, true or false, found 2"),
+        ("a:FOO=1", "FLOAT64, or [TYPE] for an array, [[TYPE]] for one of arrays, [ARRAY] for one of no arrays"),
+    ],
+)
+def test_what_is_valid_is_told(capsys, word, told):
+    assert told in run(capsys, "set", "-i", "model.gguf", word)[2]
+
+
+def test_sizes_of_the_reserve(capsys):
+    assert run(capsys, "edit", "model.gguf", "new.gguf", "--reserve", "2K")[0] == 0
+    with gs.open("new.gguf") as model:
+        assert model.metadata[KEY].size == 2000
+    status, _, err = run(capsys, "edit", "model.gguf", "other.gguf", "--reserve", "64X")
+    assert (status, "'64X' is no size: give a number of bytes, or one with K, M or G" in err) == (2, True)
+
+
+def test_another_type_is_told_of(capsys):
+    told = "gguf-schema: model.gguf: the type of llama.block_count changes from UINT32 to UINT64\n"
+    for options in ["--dry-run"], []:
+        assert told in run(capsys, "set", "-i", "model.gguf", "llama.block_count:UINT64=2", *options)[2]
+    assert value(capsys, "llama.block_count", "--type") == "UINT64"
+    assert "changes from" not in run(capsys, "set", "-i", "model.gguf", "llama.block_count:UINT64=1", "a:BOOL=1")[2]
+    assert run(capsys, "set", "-i", "model.gguf", "k:[[INT32]]=[]")[0] == 0
+    assert value(capsys, "k", "--type") == "[ARRAY]"
+
+
+TABLES = '[[edit]]\nset = "general.name"\nvalue = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("-", TABLES),
+        ("edits", TABLES),
+        ("edits", '[{"set": "general.name", "value": "x"}]'),
+        ("edits.json", '{"set": "general.name", "value": "x"}'),
+        ("edits.toml", 'set = "general.name"\nvalue = "x"\n'),
+    ],
+)
+def test_lists_need_no_name_and_one_edit_no_list(capsys, path, monkeypatch, name, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    path.with_name(name).write_text(text)
+    assert run(capsys, "edit", "-i", "model.gguf", name)[0] == 0
+    assert value(capsys, "general.name") == "x"
+
+
+def test_what_is_neither_json_nor_toml(capsys, path, monkeypatch):
+    path.with_name("ed").write_text("{")
+    assert "ed: no list of edits: no JSON: " in (err := run(capsys, "edit", "-i", "model.gguf", "ed")[2])
+    assert "; no TOML: " in err
+
+
+def test_the_help_and_the_readme_show_a_list(capsys, path):
+    """All of what the help shows can be done."""
+    example = run(capsys, "edit", "--help")[1].partition("in TOML:\n\n")[2].partition("In JSON")[0]
+    assert len(lists.edits_of(example.replace("template.jinja", str(path)).encode(), is_toml=True)) == 9
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)
+    assert [line for line in shown.split("\n") if line and line not in map(str.strip, example.split("\n"))] == []
+    assert len(lists.edits_of(shown.replace("template.jinja", str(path)).encode(), is_toml=True)) == 4
+
+
+def test_edits_on_the_command_line_have_no_number(capsys):
+    assert run(capsys, "unset", "-i", "model.gguf", "a")[2] == "gguf-schema: model.gguf: there is no key 'a'\n"
+    assert "model.gguf: a: UINT8 expected" in run(capsys, "set", "-i", "model.gguf", "a:UINT8=x")[2]
 
 
 def test_force_replaces_another_file(capsys, path):
@@ -295,6 +445,20 @@ def test_a_shard_stands_for_its_model_where_a_value_is_asked_for_and_is_edited_a
     assert run(capsys, "set", "-i", later, "a.b:STRING=x")[0] == 0
     with gs.open(later, shards=False) as alone:
         assert alone.metadata["a.b"] == "x"
+
+
+@pytest.mark.parametrize("arguments", [["edit", "--recover", "model.gguf"], ["set", "-i", "model.gguf", "a:BOOL=1"]])
+@pytest.mark.parametrize("data", [b"", b"of another program", "rewrite"])
+def test_a_foreign_journal_says_what_to_do(capsys, path, arguments, data):
+    if data == "rewrite":
+        none = journal.identity(0, ())
+        data = journal.to_bytes(journal.Record(none, none, ()))
+    (place := Path(journal.journal_of(path))).write_bytes(data)
+    status, _, err = run(capsys, *arguments)
+    assert status == 2
+    assert f"{place} is " in err
+    assert "make sure that the file beside it is whole, then remove it" in err
+    assert (path.read_bytes(), place.read_bytes()) == (demo_model(), data)
 
 
 def test_the_next_edit_in_place_mends_the_file_first(capsys, path):

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("hypothesis")
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import gguf_schema as gs
@@ -17,6 +17,7 @@ from gguf_schema import edit
 from gguf_schema import strategies as gguf
 from gguf_schema.edit.reserve import KEY
 from gguf_schema.edit.values import from_json, loads, to_json
+from gguf_schema.enums import ArrayType
 from gguf_schema.enums import GGUFValueType as T
 from gguf_schema.generate import Extent
 from gguf_schema.layout import place
@@ -92,9 +93,17 @@ def own(draw, file):
 
 
 def drawn_value(draw, type):
-    """A pair with a value of a type, perhaps an odd one, as it is read from a file."""
-    value = draw(gguf.values(type, extent=ODD))
-    return read({"key": "", "value_type": type, "value": value})
+    """A pair with a value of a type, perhaps an odd one that can be set, as it is read from a file."""
+    values = gguf.values(type, extent=ODD)
+    return draw(values.map(lambda value: read({"key": "", "value_type": type, "value": value})).filter(can_be_set))
+
+
+def can_be_set(pair):
+    """Whether no BOOL is neither true nor false."""
+    if isinstance(pair.type, ArrayType):
+        types = pair.type.items if pair.type.type is T.ARRAY else [pair.type.type] * len(pair.value)
+        return all(can_be_set(MetadataKV("", *item)) for item in zip(types, pair.value, strict=True))
+    return pair.type is not T.BOOL or pair.value in (0, 1)
 
 
 def read(pair):
@@ -257,9 +266,10 @@ def test_odd_files_are_edited_too(data):
 @settings(deadline=None, max_examples=200)
 @given(st.sampled_from(list(T)).flatmap(lambda kind: st.tuples(st.just(kind), gguf.values(kind, extent=ODD))))
 def test_values_survive_as_json(typed):
-    """What `get` prints, `set` takes back, bit by bit."""
+    """What `get` prints, `set` takes back, bit by bit; but no BOOL that is neither true nor false."""
     type, value = typed
     pair = read({"key": "", "value_type": type, "value": value})
+    assume(can_be_set(pair))
     text = json.dumps(to_json(pair.type, pair.value), allow_nan=False)
     again = from_json(edit.type_named(edit.type_text(pair.type)), loads(text))
     assert wire(*again) == wire(pair.type, pair.value)

@@ -124,6 +124,32 @@ def test_a_file_that_others_changed_is_left_alone(path, data):
     assert path.read_bytes() == data
 
 
+@pytest.mark.parametrize("is_patch", [True, False])
+def test_a_file_whose_data_others_changed_is_not_put_back(path, is_patch):
+    """Where the edit did not look: only the time of the file tells."""
+
+    def edit():
+        if is_patch:
+            change(path)
+        else:
+            with journal.keeping(str(path), the_record()._replace(replaced=())):
+                path.write_bytes(NEW)
+        return os.stat(path).st_mtime_ns
+
+    undone = []
+    time = edit()
+    data = NEW[:-1] + b"!"
+    path.write_bytes(data)
+    os.utime(path, ns=(time, time + 1_000_000))
+    with pytest.raises(GGUFError, match=r"changed since its last edit.*file.gguf.undo, which was kept.*may be removed"):
+        journal.undo(str(path), undone.append)
+    assert (path.read_bytes(), undone) == (data, [])
+    path.write_bytes(OLD)
+    edit()
+    journal.undo(str(path), undone.append)
+    assert len(undone) == (not is_patch)
+
+
 @pytest.mark.parametrize("cut", [0, 10, 80, 200, -1])
 def test_a_damaged_journal_is_refused(path, cut):
     torn(path, OLD)

@@ -584,12 +584,12 @@ def test_the_commands(tmp_path, capsys):
 def test_sizes_on_the_command_line(tmp_path, capsys):
     source = tmp_path / "in.gguf"
     source.write_bytes(model())
-    for text in "2G", "1M", "4096":
+    for text in "2G", "1M", "4096", "2K":
         assert main(["split", str(source), str(tmp_path / "m"), "--max-size", text, "--dry-run"]) == 0
-    for text in "2g", "0", "1.5G", "-1", "", "2K":
+    for text in "2g", "0", "1.5G", "-1", "", "2k", "0K":
         with pytest.raises(SystemExit):
             main(["split", str(source), str(tmp_path / "m"), "--max-size", text])
-    assert capsys.readouterr().out.count("m-00001-of-00001.gguf: 10 tensors") == 3
+    assert capsys.readouterr().out.count("m-00001-of-00001.gguf: 10 tensors") == 4
 
 
 def test_split_of_standard_input(tmp_path):

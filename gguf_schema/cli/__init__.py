@@ -53,17 +53,21 @@ def _main(given: Sequence[str]) -> int:
     except UsageError as error:
         parser.error(str(error))
     except (GGUFError, OSError) as error:
-        say(about, reason(error) if "file" in args else _with_path(error))
+        path = _at_fault(error)
+        if path is None or "file" in args:
+            say(path or about, reason(error))
+        else:
+            say(about, f"{path}: {reason(error)}")
         return UNREADABLE
     except MemoryError:
         say(about, "there is not enough memory")
         return UNREADABLE
 
 
-def _with_path(error: GGUFError | OSError) -> str:
-    """What went wrong, and with which file, where the arguments name none or several."""
-    path = error.filename if isinstance(error, OSError) else None
-    return f"{os.fsdecode(path)}: {reason(error)}" if isinstance(path, str | bytes) else reason(error)
+def _at_fault(error: GGUFError | OSError) -> str | None:
+    """The file that could not be opened, which may be another than that which the command is about."""
+    name = error.filename if isinstance(error, OSError) else None
+    return os.fsdecode(name) if isinstance(name, str | bytes) else None
 
 
 def _parser(arguments: Sequence[str]) -> Parser:

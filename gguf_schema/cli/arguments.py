@@ -1,6 +1,7 @@
 """What subcommands declare their arguments with."""
 
 import argparse
+import re
 import shlex
 from collections.abc import Callable
 from functools import wraps
@@ -21,7 +22,22 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that repeats no terminal commands: arguments may be names of files from strangers."""
+    """An ArgumentParser that repeats no terminal commands: arguments may be names of files from strangers.
+
+    Attributes:
+        mixes: Whether options may stand between positional arguments: not where subcommands are.
+    """
+
+    mixes = False
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        if not self.mixes or "--" in (args or ()):
+            return super().parse_known_args(args, namespace)
+        self.mixes = False  # argparse comes back here
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self.mixes = True
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))
@@ -31,6 +47,7 @@ def command(commands: Commands, function: Callable[..., object]) -> Parser:
     """Add a subcommand: its name and its help are those of the function that does it."""
     added = commands.add_parser(function.__name__, help=function.__doc__, description=function.__doc__)
     added.set_defaults(function=function)
+    added.mixes = True
     return added
 
 
@@ -83,6 +100,18 @@ def _from(least: int, number: int) -> int:
     if number < least:
         raise ValueError(number)
     return number
+
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+"""As gguf-split has the larger ones."""
+
+
+def size(text: str) -> int:
+    """A number of bytes from 0 on, perhaps with K, M or G for a thousand, a million or a thousand millions."""
+    found = re.fullmatch(r"([0-9]+)([KMG]?)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: give a number of bytes, or one with K, M or G")
+    return int(found[1]) * UNITS[found[2]]
 
 
 @_checked

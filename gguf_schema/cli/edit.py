@@ -6,12 +6,17 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import GGUFError
 from .arguments import Commands, UsageError
 from .editing import add_command, mend, run
 from .streams import say
 
 if TYPE_CHECKING:
     from ..edit import Edit
+
+
+LISTS = (".toml", ".json")
+"""What no new GGUF file is called."""
 
 
 def edit(args: argparse.Namespace) -> tuple[str | None, int]:
@@ -21,7 +26,7 @@ def edit(args: argparse.Namespace) -> tuple[str | None, int]:
             raise UsageError("--undo and --recover go with a FILE alone")
         mend(args.file) if args.recover else _undo(args.file)
         return None, 0
-    return run(args, _edits)
+    return run(args, _edits, lambda word: word.lower().endswith(LISTS), is_list=True)
 
 
 def _undo(file: str) -> None:
@@ -42,14 +47,24 @@ def _edits(words: Sequence[str]) -> "list[Edit]":
         raise UsageError(f"expected one list of edits, found {' '.join(words)}")
     (name,) = words
     if name == "-":
-        return edits_of(sys.stdin.buffer.read(), is_toml=False)
-    with open(name, "rb") as file:
-        return edits_of(file.read(), name.lower().endswith(".toml"), os.path.dirname(name))
+        data, name, is_toml = sys.stdin.buffer.read(), "standard input", None
+    else:
+        with open(name, "rb") as file:
+            data = file.read()
+        is_toml = name.lower().endswith(".toml") if name.lower().endswith(LISTS) else None
+    try:
+        return edits_of(data, is_toml, os.path.dirname(name))
+    except GGUFError as error:
+        raise UsageError(f"{name}: {error}") from None
 
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    added = add_command(commands, edit, "EDITS", "EDITS: a list of edits, .toml or else JSON; '-' is standard input")
+    from ..edit.lists import EXAMPLE
+
+    added = add_command(commands, edit, "EDITS", "EDITS: a list of edits, TOML or JSON; '-' is standard input")
+    added.formatter_class = argparse.RawDescriptionHelpFormatter
+    added.epilog = f"A list of edits, in TOML:\n\n{EXAMPLE}"
     mending = added.add_mutually_exclusive_group()
     mending.add_argument("--undo", action="store_true", help="put the file as it was before its last edit in place")
     mending.add_argument("--recover", action="store_true", help="mend the file, an edit of which was interrupted")

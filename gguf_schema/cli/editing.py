@@ -6,42 +6,64 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import GGUFError
-from .arguments import Commands, Parser, UsageError, model_command, whole
+from .arguments import Commands, Parser, UsageError, model_command, size
 from .streams import demand_free, model, say, tell
 from .writing import save
 
 if TYPE_CHECKING:
     from ..edit import Edit, Plan
+    from ..file import Model
 
 OUT_HELP = "the new file, which must not be there yet; '-' is standard output; left out with --in-place"
-IN_PLACE_HELP = "change the file itself, whole or not at all; `edit --undo` undoes it"
 
 
-def run(args: argparse.Namespace, edits_of: Callable[[Sequence[str]], "Sequence[Edit]"]) -> tuple[str | None, int]:
+NO_OUT = "OUT, the name of the new file, or --in-place is missing"
+
+
+def run(
+    args: argparse.Namespace,
+    edits_of: Callable[[Sequence[str]], "Sequence[Edit]"],
+    is_edit: Callable[[str], object] = lambda word: False,
+    *,
+    is_list: bool = False,
+) -> tuple[str | None, int]:
     """Do edits, or say what they would do.
 
     Args:
         args: Those of `add_command`.
         edits_of: Called with the arguments behind OUT.
+        is_edit: Whether an argument is one of those by its looks, and no OUT.
+        is_list: Whether they name a list, so that the number of an edit says something.
     """
     from .. import edit
 
     if args.in_place and args.file == "-":
         raise UsageError("standard input cannot be changed in place")
     if not args.in_place and not args.words:
-        raise UsageError("say OUT, the name of the new file, or --in-place")
+        raise UsageError(NO_OUT)
+    if not args.in_place and is_edit(args.words[0]):
+        raise UsageError(f"{NO_OUT}: {args.words[0]!r} says what is to be edited")
     out, words = (None, args.words) if args.in_place else (args.words[0], args.words[1:])
     edits = edits_of(words)
     if not edits and args.reserve is None:
-        raise UsageError("say what is to be edited")
+        missing = "" if out is None else f" behind {out!r}, which is the new file; to edit {args.file!r} say --in-place"
+        raise UsageError(f"say what is to be edited{missing}")
     if out not in (None, "-"):
         demand_free(out, args.force, args.file)
     _demand_whole(args)
     status = 0
     with model(args) as opened:
-        plan = edit.plan(opened, edits, in_place=args.in_place, reserve=args.reserve)
+        if out is not None and out in opened.metadata:
+            raise UsageError(f"{NO_OUT}: {out!r} is a key of the file")
+        try:
+            plan = edit.plan(opened, edits, in_place=args.in_place, reserve=args.reserve)
+        except GGUFError as error:
+            if not is_list and error.path.startswith("edits["):
+                raise GGUFError(error.problem) from None
+            raise
         if args.in_place:
             _tell_of_links(args.file, plan)
+        _tell_of_types(args.file, opened, edits)
         if args.dry_run:
             from ..edit.preview import preview
 
@@ -89,6 +111,18 @@ def _tell_of_links(file: str, plan: "Plan") -> None:
         say(file, "it has other names (hard links): what they name stays as it was")
 
 
+def _tell_of_types(file: str, opened: "Model", edits: "Sequence[Edit]") -> None:
+    """Say which keys that are there get another type."""
+    from .. import edit
+
+    types = {pair.key: edit.type_text(pair.type) for pair in opened.metadata.pairs}
+    for one in edits:
+        if isinstance(one, edit.Set) and one.type is not None and one.key in types:
+            old, new = types[one.key], edit.type_text(one.type)
+            if old != new:
+                say(file, f"the type of {one.key} changes from {old} to {new}")
+
+
 def _apply(file: str, plan: "Plan") -> None:
     from .. import edit
     from ..progress import progress
@@ -107,7 +141,9 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
         words_help: What that is.
     """
     added = model_command(commands, function, "the file; '-' is standard input")
-    added.add_argument("words", metavar=f"[OUT] {metavar}", nargs="*", help=f"OUT: {OUT_HELP}. {words_help}")
+    added.add_argument(
+        "words", metavar=f"[OUT] {metavar}", nargs="*", default=[], help=f"OUT: {OUT_HELP}. {words_help}"
+    )
     added.add_argument(
         "-i",
         "--in-place",
@@ -117,9 +153,9 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
     added.add_argument("--force", action="store_true", help="replace OUT if it is there")
     added.add_argument(
         "--reserve",
-        type=whole,
-        metavar="BYTES",
-        help="leave so much room, or a little more, that later edits in place need not move the data; 0 for none",
+        type=size,
+        metavar="N[K|M|G]",
+        help="leave so many bytes, or a few more, that later edits in place move no data; 0 for none; K is 1,000",
     )
     added.add_argument("--dry-run", action="store_true", help="only print what would change, and how it would be done")
     return added

@@ -2,13 +2,14 @@
 
 import argparse
 import json
+import sys
 
 from .arguments import Commands, model_command
 from .streams import say, whole_model
 
 
 def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
-    """Print the value of a key: exactly, and so that `set` takes it. Exit status 1 if there is no such key."""
+    """Print the value of a key: strings as they are, escaped on a terminal, or JSON. Exit status 1: none there."""
     from ..edit.types import type_text
     from ..edit.values import to_json
     from ..enums import GGUFValueType
@@ -28,7 +29,9 @@ def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
             return json.dumps(value, allow_nan=False)
         if args.raw:
             return [value.encode("utf-8", "surrogateescape")]
-        return "\n".join(map(printable, value.split("\n")))
+        if sys.stdout is not None and sys.stdout.isatty():
+            return "\n".join(map(printable, value.split("\n")))
+        return [value.encode("utf-8", "surrogateescape") + b"\n"]
 
 
 def add(commands: Commands) -> None:
@@ -37,5 +40,7 @@ def add(commands: Commands) -> None:
     added.add_argument("key", metavar="KEY", help="the key")
     form = added.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as one JSON document: key, type and value")
-    form.add_argument("--raw", action="store_true", help="the bytes of a string as they are, without a newline")
+    form.add_argument(
+        "--raw", action="store_true", help="the bytes of a string as they are, for a file that `set KEY=@FILE` takes"
+    )
     form.add_argument("--type", action="store_true", help="the type instead, as `set` takes it")

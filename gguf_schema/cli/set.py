@@ -1,6 +1,7 @@
 """`gguf-schema set`."""
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
     from ..edit import Set
 
 WORDS_HELP = (
-    "VALUE: a string as it is, @FILE for what is in a file (@@… for a string that begins with @), or JSON for any "
-    "other type. The type of a key that is there stays; a new one needs a TYPE, such as STRING, UINT32, or [FLOAT32]"
+    "VALUE: a string as it is, @FILE for all that is in a file, byte by byte (@@… is a string that begins with "
+    "one @), or JSON for any other type. The type of a key that is there stays unless a TYPE is given; a new one needs "
+    "a TYPE, such as STRING, UINT32, or [FLOAT32]"
 )
 
 ASSIGNMENT = re.compile(r"(?P<key>[^=]*?)(:(?P<type>\[[^=]*\]|[A-Za-z]+[0-9]*))?=(?P<value>.*)", re.DOTALL)
@@ -21,7 +23,13 @@ ASSIGNMENT = re.compile(r"(?P<key>[^=]*?)(:(?P<type>\[[^=]*\]|[A-Za-z]+[0-9]*))?
 
 def set(args: argparse.Namespace) -> tuple[str | None, int]:
     """Set values of keys, in a new file or in place."""
-    return run(args, _edits)
+    return run(args, _edits, _is_assignment)
+
+
+def _is_assignment(word: str) -> bool:
+    """Whether it is one, and no path with a = somewhere."""
+    found = ASSIGNMENT.fullmatch(word)
+    return found is not None and not {"/", os.sep} & {*found["key"]}
 
 
 def _edits(words: Sequence[str]) -> "list[Set]":
@@ -37,6 +45,8 @@ def _edit(word: str) -> "Set":
         raise UsageError(f"expected KEY=VALUE or KEY:TYPE=VALUE, found {word!r}")
     value = found["value"]
     if value.startswith("@") and not value.startswith("@@"):
+        if value == "@":
+            raise UsageError(f"{word!r} names no file: @FILE is what is in a file, @@ a string that begins with @")
         value = text_of(value[1:])
     else:
         value = value.replace("@@", "@", 1) if value.startswith("@@") else value

@@ -1,14 +1,10 @@
 """`gguf-schema split`."""
 
 import argparse
-import re
 
-from .arguments import Commands, command, positive
+from .arguments import Commands, command, positive, size
 from .streams import allow_many_files, demand_free, demand_settled, named, say
 from .writing import add_options, save
-
-UNITS = {"": 1, "M": 10**6, "G": 10**9}
-"""As gguf-split has them."""
 
 
 def split(args: argparse.Namespace) -> tuple[str | None, int]:
@@ -38,12 +34,9 @@ def split(args: argparse.Namespace) -> tuple[str | None, int]:
     return None, 0
 
 
-def size(text: str) -> int:
-    """A number of bytes, perhaps with M or G for a million or a thousand millions."""
-    found = re.fullmatch(r"([0-9]+)([MG]?)", text)
-    if found is None or not int(found[1]):
-        raise ValueError(text)
-    return int(found[1]) * UNITS[found[2]]
+def most(text: str) -> int:
+    """A size from 1 on."""
+    return size(text) or positive(text)
 
 
 def add(commands: Commands) -> None:
@@ -54,7 +47,7 @@ def add(commands: Commands) -> None:
     limit = added.add_mutually_exclusive_group()
     limit.add_argument("--max-tensors", type=positive, metavar="N", help="tensors of a shard (default: 128)")
     limit.add_argument(
-        "--max-size", type=size, metavar="N[M|G]", help="bytes of a shard, of which only tensors count; M is 1,000,000"
+        "--max-size", type=most, metavar="N[K|M|G]", help="bytes of a shard, of which only tensors count; K is 1,000"
     )
     added.add_argument("--no-tensor-first-split", action="store_true", help="put metadata alone into the first shard")
     add_options(added, "shards")

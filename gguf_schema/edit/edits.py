@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
-from ..enums import ValueType
 from ..errors import BuildError, GGUFError
 from ..keys import ALIGNMENT, find
 from ..schema import structs
 from ..values import MetadataKV, plain_pairs, to_wire
 from .reserve import is_reserve
-from .types import type_text
+from .types import type_named, type_text
 from .values import from_json
 
 Fields = Mapping[str, Any]
@@ -22,12 +22,12 @@ class Set(NamedTuple):
     Attributes:
         key: The key.
         value: From Python, JSON or TOML, or a `values.Text`.
-        type: The type. Without one that of the key stays; a new key needs one.
+        type: The type, perhaps as text. Without one that of the key stays; a new key needs one.
     """
 
     key: str
     value: Any
-    type: ValueType | None = None
+    type: ValueType | str | None = None
 
 
 class Unset(NamedTuple):
@@ -101,8 +101,12 @@ def edited(head: Head, edits: Iterable[Edit]) -> Head:
     Raises:
         GGUFError: An edit cannot be done; the path is `edits[index]`.
     """
+    if isinstance(edits, str) or type(edits) in DO or not isinstance(edits, Iterable):
+        raise GGUFError(f"expected a list of edits, found {edits!r:.100}")
     for index, edit in enumerate(edits):
         try:
+            if type(edit) not in DO:
+                raise BuildError(f"expected an edit, found {edit!r:.100}")
             head = DO[type(edit)](head, edit)
         except GGUFError as error:
             raise error.inside(f"edits[{index}]", None) from None
@@ -112,7 +116,9 @@ def edited(head: Head, edits: Iterable[Edit]) -> Head:
 def _set(head: Head, edit: Set) -> Head:
     index = _only(head, edit.key)
     old = None if index is None else head.pairs[index]
-    kind = edit.type
+    kind = type_named(edit.type) if isinstance(edit.type, str) else edit.type
+    if not isinstance(kind, T | ArrayType | None):
+        raise BuildError(f"expected a type, found {kind!r:.100}")
     if kind is None and old is None:
         raise BuildError(f"there is no key {edit.key!r}: {_hint(head, edit.key)}")
     if kind is None:

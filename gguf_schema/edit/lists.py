@@ -33,7 +33,7 @@
     [[edit]]
     align = 64
 
-In JSON the same tables in a list, or in an object as its `edit`.
+In JSON the same tables in a list, or in an object as its `edit`; of a single edit the table alone.
 """
 
 import os
@@ -46,24 +46,26 @@ from .edits import Align, DeleteTensor, Edit, OrderTensors, RenameKey, RenameTen
 from .types import type_named
 from .values import loads, text_of
 
+EXAMPLE = (__doc__ or "").partition("\n\n")[2]
+"""What a list looks like."""
 
-def edits_of(data: bytes, is_toml: bool, folder: str | os.PathLike[str] = ".") -> list[Edit]:
+
+def edits_of(data: bytes, is_toml: bool | None, folder: str | os.PathLike[str] = ".") -> list[Edit]:
     """The edits of a list.
 
     Args:
         data: The list.
-        is_toml: Whether it is TOML; else it is JSON.
+        is_toml: Whether it is TOML; else it is JSON. None where that is to be found out.
         folder: What the names of files are relative to.
 
     Raises:
         GGUFError: It is no such list.
         OSError: A file that it names cannot be read.
     """
-    try:
-        given = tomllib.loads(data.decode()) if is_toml else loads(data)
-    except (RecursionError, ValueError) as error:
-        raise GGUFError(f"no list of edits: {getattr(error, 'problem', error)}") from None
+    given = _loads(data, is_toml)
     tables = given.get("edit") if isinstance(given, dict) and set(given) == {"edit"} else given
+    if isinstance(tables, dict) and set(tables) & set(VERBS):
+        tables = [tables]
     if not isinstance(tables, list):
         raise GGUFError("no list of edits: expected tables named `edit`, or in JSON a list")
     edits = []
@@ -73,6 +75,24 @@ def edits_of(data: bytes, is_toml: bool, folder: str | os.PathLike[str] = ".") -
         except GGUFError as error:
             raise error.inside(f"edits[{index}]", None) from None
     return edits
+
+
+def _loads(data: bytes, is_toml: bool | None) -> Any:
+    """The tables."""
+    problems = []
+    for read in [_toml] if is_toml else [loads] if is_toml is not None else [loads, _toml]:
+        try:
+            return read(data)
+        except (RecursionError, ValueError) as error:
+            problems.append(getattr(error, "problem", str(error)))
+    raise GGUFError(f"no list of edits: {'; '.join(problems)}")
+
+
+def _toml(data: bytes) -> Any:
+    try:
+        return tomllib.loads(data.decode())
+    except ValueError as error:
+        raise GGUFError(f"no TOML: {error}") from None
 
 
 def _edit(table: Any, folder: str | os.PathLike[str]) -> Edit:
@@ -90,6 +110,8 @@ def _set(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> Edit:
     if ("value" in table) == ("file" in table):
         raise GGUFError("set goes with a value, or with a file that has it")
     type = type_named(_text(table, "type")) if "type" in table else None
+    if table.get("file") == "":
+        raise GGUFError("expected the name of a file, found ''", "file")
     value = text_of(os.path.join(folder, _text(table, "file"))) if "file" in table else table["value"]
     return Set(_text(table, "set"), value, type)
 

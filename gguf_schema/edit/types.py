@@ -11,8 +11,10 @@ from ..errors import GGUFError
 from ..limits import MAX_NESTING
 
 
-def type_text(type: ValueType) -> str:
-    """A type as it is written."""
+def type_text(type: ValueType | str) -> str:
+    """A type as it is written; of one that is text already the usual form."""
+    if isinstance(type, str):
+        type = type_named(type)
     if not isinstance(type, ArrayType):
         return type.name
     if type.type is not T.ARRAY:
@@ -27,7 +29,11 @@ def type_named(text: str) -> ValueType:
     Raises:
         GGUFError: There is no such type.
     """
-    problem = f"{text!r} is no type: give one of {', '.join(type.name for type in T if type is not T.ARRAY)}, or [TYPE]"
+    names = ", ".join(type.name for type in T if type is not T.ARRAY)
+    problem = (
+        f"{text!r} is no type: give one of {names}, or [TYPE] for an array, [[TYPE]] for one of arrays, [ARRAY] for "
+        "one of no arrays"
+    )
     if text.count("[") > MAX_NESTING:
         raise GGUFError(problem)
     found = _parsed(text.strip().upper())

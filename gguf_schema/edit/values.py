@@ -2,7 +2,7 @@
 
 Integers have all their 64 bits. Floats that are no numbers are strings: "NaN", "Infinity", "-Infinity", and
 "nan(0x7fa00001)", with the bits, for another NaN. Bytes that are no UTF-8 are lone surrogates. A BOOL byte other than 0
-and 1 is a number.
+and 1 is a number, which is told but not taken.
 """
 
 import json
@@ -100,12 +100,16 @@ def _single(type: T, value: Any) -> Any:
     is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
     fits = {
         T.STRING: isinstance(value, str | bytes),
-        T.BOOL: isinstance(value, bool | np.bool_) or (is_number and 0 <= value <= 255),
+        T.BOOL: isinstance(value, bool | np.bool_) or (is_number and value in (0, 1)),
         **dict.fromkeys(FLOATS, is_number or isinstance(value, float | np.floating)),
     }
     if not fits.get(type, is_number):
-        raise GGUFError(f"{type.name} expected, found {_shown(value)}")
+        raise GGUFError(f"{_expected(type)}, found {_shown(value)}")
     return value
+
+
+def _expected(type: ValueType) -> str:
+    return f"{type_text(type)} expected{', true or false' * (type is T.BOOL)}"
 
 
 def _float(type: T, text: str) -> float:
@@ -128,7 +132,7 @@ def _loads(type: ValueType, text: str) -> Any:
     try:
         return loads(text)
     except GGUFError as error:
-        raise GGUFError(f"{type_text(type)} expected, found {_shown(str(text))}: {error.problem}") from None
+        raise GGUFError(f"{_expected(type)}, found {_shown(str(text))}: {error.problem}") from None
 
 
 def loads(text: str | bytes) -> Any:

@@ -1,7 +1,7 @@
 """Changes of a file in place that are whole or not at all, and can be undone. Knows no GGUF.
 
 Beside `model.gguf` stand `model.gguf.journal`, while it is changed, and `model.gguf.undo` afterwards: one record, which
-is on the disk before the file is touched, and renamed when the file is on the disk.
+is on the disk before the file is touched, and renamed when the file is on the disk. Its time is then that of the file.
 
 record      what a file was, in terms of what it is; on disk and back
 locking     one editor at a time

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import GGUFError
 from .locking import exclusive, is_busy
 from .record import (
+    ADVICE,
     Change,
     Identity,
     Record,
@@ -57,6 +58,7 @@ def apply(path: str, handle: int, record: Record, keep: bool = True) -> None:
     try:
         _write(handle, [(change.start, change.new) for change in record.changes()])
         if keep:
+            _date(journal, os.fstat(handle))
             os.replace(journal, undo_of(path))
         else:
             os.unlink(journal)
@@ -77,8 +79,9 @@ def keeping(path: str, record: Record | None) -> Iterator[None]:
     """
     place = undo_of(path)
     if record is not None:
-        with appearing(place, to_bytes(record), os.stat(path).st_mode & 0o666):
+        with appearing(place, to_bytes(record), os.stat(path).st_mode & 0o666) as written:
             yield
+            _date(written, os.stat(path))
         return
     yield
     with contextlib.suppress(FileNotFoundError):
@@ -104,9 +107,10 @@ def recover(path: str, handle: int) -> bool | None:
         return None
     record = load(journal)
     if not record.is_in_place:
-        raise GGUFError(f"{journal} is no journal of a change in place")
+        raise GGUFError(f"{journal} is no journal of a change in place: {ADVICE}")
     if _is(handle, record.after):
         os.fsync(handle)
+        _date(journal, os.fstat(handle))
         os.replace(journal, undo_of(path))
         sync_folder(os.path.dirname(journal))
         return True
@@ -138,8 +142,11 @@ def undo(path: str, rewrite: Callable[[Record], None]) -> None:
         if not os.path.exists(place):
             raise GGUFError(f"there is nothing to undo: {place} is not there")
         record = load(place)
-        if not _is(handle, record.after):
-            raise GGUFError("the file has changed since its last edit, which cannot be undone any more")
+        if os.stat(place).st_mtime_ns != os.fstat(handle).st_mtime_ns or not _is(handle, record.after):
+            raise GGUFError(
+                "the file has changed since its last edit, which cannot be undone any more: "
+                f"{place}, which was kept for that, may be removed"
+            )
         if record.is_in_place:
             apply(path, handle, reverse(record), keep=False)
         else:
@@ -154,6 +161,11 @@ def trouble(path: str | os.PathLike[str]) -> str | None:
     if is_busy(os.path.realpath(path)):
         return "it is just being edited, and may be half old and half new"
     return "an edit of it was interrupted, it may be half old and half new: `gguf-schema edit --recover` mends it"
+
+
+def _date(record: str, changed: os.stat_result) -> None:
+    """Give a record the time of the file as it is after the change: a file of another time was changed by others."""
+    os.utime(record, ns=(changed.st_atime_ns, changed.st_mtime_ns))
 
 
 def _is(handle: int, known: Identity, put: Sequence[tuple[int, bytes]] = ()) -> bool:

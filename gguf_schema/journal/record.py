@@ -18,6 +18,10 @@ from ..errors import GGUFError
 FIRST_LINE = "gguf-schema journal 1 {}\n"
 
 
+ADVICE = "nothing can be put back by it; make sure that the file beside it is whole, then remove it"
+"""What to do about a record that is none."""
+
+
 class Span(NamedTuple):
     """Bytes of a file: absolute offset of the first, and how many."""
 
@@ -160,7 +164,7 @@ def load(path: str) -> Record:
         data = file.read()
     first, _, body = data.partition(b"\n")
     if first + b"\n" != FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode():
-        raise GGUFError(f"{path} is damaged, or no record of a change")
+        raise GGUFError(f"{path} is damaged, or no record of a change: {ADVICE}")
     line, _, payload = body.partition(b"\n")
     try:
         record = _record(json.loads(line), payload)
@@ -168,7 +172,7 @@ def load(path: str) -> Record:
     except (KeyError, RecursionError, StopIteration, TypeError, ValueError):
         is_sound = False
     if not is_sound:
-        raise GGUFError(f"{path} is no record of a change")
+        raise GGUFError(f"{path} is no record of a change: {ADVICE}")
     return record
 
 
@@ -200,15 +204,15 @@ def write_durably(path: str, data: bytes, mode: int) -> None:
 
 
 @contextlib.contextmanager
-def appearing(path: str, data: bytes, mode: int) -> Iterator[None]:
-    """Write a file to the disk under another name; it gets its own when the block ends without an error."""
+def appearing(path: str, data: bytes, mode: int) -> Iterator[str]:
+    """Write a file to the disk under another name, that which is given; it gets its own when the block ends well."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.tmp")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(temporary)  # left by a process that was killed
     try:
         _write_new(temporary, data, mode)
-        yield
+        yield temporary
         os.replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
