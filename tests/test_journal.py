@@ -1,16 +1,19 @@
 """Changes in place: whole or not at all, told to who looks, undone; nothing lost where they fail."""
 
 import errno
+import hashlib
 import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
 from gguf_schema import journal
 from gguf_schema.errors import GGUFError
 from gguf_schema.journal import BusyError, Change, record
+from tests.killing import killed, restore
 
 OLD = bytes(range(256)) * 40
 NEW = OLD[:100] + b"new" + OLD[103:5000] + b"also new" + OLD[5008:]
@@ -304,3 +307,78 @@ def test_the_records_are_no_more_readable_than_the_file(path):
     path.chmod(0o600)
     change(path)
     assert os.stat(journal.undo_of(path)).st_mode & 0o777 == 0o600
+
+
+# An undoing that is interrupted.
+
+
+def undo(path):
+    journal.undo(str(path), no_rewrite)
+
+
+@posix
+def test_an_undoing_that_was_killed_anywhere_is_never_turned_round(path):
+    """Undone again, or mended, the file is the old one or, mended, the one that can still be undone."""
+    change(path)
+    kept = {name: (path.parent / name).read_bytes() for name in names(path)}
+    calls, _ = killed(lambda: undo(path))
+    ends = Counter()
+    for last in range(1, len(calls)):
+        for is_torn in (False, True):
+            for is_mended in (False, True):
+                restore(path.parent, kept)
+                killed(lambda: undo(path), last, is_torn)
+                if is_mended:
+                    found = recover(path)
+                    assert path.read_bytes() == (NEW if found else OLD) or found is None
+                if os.path.exists(journal.undo_of(path)) or os.path.exists(journal.journal_of(path)):
+                    undo(path)
+                    ends["again"] += 1
+                else:
+                    with pytest.raises(GGUFError, match="there is nothing to undo"):
+                        undo(path)
+                    ends["undone"] += 1
+                assert path.read_bytes() == OLD
+                assert names(path) == ["file.gguf"]
+    assert ends["undone"] > 0 < ends["again"]
+
+
+def test_an_undoing_of_an_interrupted_change_undoes_no_earlier_one(path):
+    change(path)
+    later = journal.in_place(len(NEW), [Change(200, NEW[200:204], b"more")])
+    record.write_durably(journal.journal_of(path), journal.to_bytes(later), 0o600)
+    path.write_bytes(NEW[:200] + b"mo" + NEW[202:])
+    undo(path)
+    assert path.read_bytes() == NEW
+
+
+# What is no record.
+
+
+@pytest.mark.parametrize("make", ["notes", "folder"])
+def test_what_is_no_record_is_not_overwritten(path, make):
+    place = path.with_name("file.gguf.undo")
+    place.write_text("my notes") if make == "notes" else place.mkdir()
+    with pytest.raises(GGUFError, match="is not overwritten"):
+        change(path)
+    with pytest.raises(GGUFError, match="is not overwritten"), journal.keeping(str(path), the_record()):
+        path.write_bytes(NEW)
+    assert path.read_bytes() == OLD
+    assert names(path) == ["file.gguf", "file.gguf.undo"]
+
+
+def test_a_record_that_lacks_bytes_is_none(path):
+    body = journal.to_bytes(the_record()).partition(b"\n")[2][:-1]
+    first = record.FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode()
+    path.with_name("file.gguf.journal").write_bytes(first + body)
+    with pytest.raises(GGUFError, match="is no record of a change"):
+        recover(path)
+    assert path.read_bytes() == OLD
+
+
+@posix
+@pytest.mark.parametrize("name", ["journal", "undo"])
+def test_nobody_waits_for_a_pipe(path, name):
+    os.mkfifo(path.with_name(f"file.gguf.{name}"))
+    with pytest.raises(GGUFError, match="is no file"):
+        undo(path)

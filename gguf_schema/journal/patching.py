@@ -10,6 +10,7 @@ from ..errors import GGUFError
 from .locking import exclusive, is_busy
 from .record import (
     ADVICE,
+    START,
     Change,
     Identity,
     Record,
@@ -35,7 +36,7 @@ def undo_of(path: str | os.PathLike[str]) -> str:
     return os.path.realpath(path) + ".undo"
 
 
-def apply(path: str, handle: int, record: Record, keep: bool = True) -> None:
+def apply(path: str, handle: int, record: Record) -> None:
     """Change a file in place.
 
     What is overwritten is on the disk, in the journal, before the first byte is touched. Whatever interrupts the
@@ -45,7 +46,6 @@ def apply(path: str, handle: int, record: Record, keep: bool = True) -> None:
         path: The file.
         handle: Its descriptor, from `exclusive`.
         record: Of a change in place.
-        keep: Leave the record, so that `undo` can undo the change.
 
     Raises:
         GGUFError: The file is no longer the one that the record tells of.
@@ -53,21 +53,44 @@ def apply(path: str, handle: int, record: Record, keep: bool = True) -> None:
     """
     if not _is(handle, record.before):
         raise GGUFError("the file has changed since the edit was planned")
+    _demand_own(undo_of(path))
     journal = journal_of(path)
     write_durably(journal, to_bytes(record), os.fstat(handle).st_mode & 0o666)
     try:
         _write(handle, [(change.start, change.new) for change in record.changes()])
-        if keep:
+        if record.is_undo:
+            _remove(undo_of(path), journal)
+        else:
             _date(journal, os.fstat(handle))
             os.replace(journal, undo_of(path))
-        else:
-            os.unlink(journal)
     except BaseException:
         # Where even this fails, the journal stays for `recover`.
         _write(handle, [(change.start, change.old) for change in record.changes()])
         with contextlib.suppress(FileNotFoundError):
             os.unlink(journal)
         raise
+
+
+def _demand_own(place: str) -> None:
+    """Refuse to put the record of a change where something else is.
+
+    Raises:
+        GGUFError: Something else is there.
+    """
+    if not os.path.lexists(place):
+        return
+    if os.path.isfile(place):
+        with open(place, "rb") as file:
+            if file.read(len(START)) == START:
+                return
+    raise GGUFError(f"{place} is there, and is no record of an edit: it is not overwritten")
+
+
+def _remove(*paths: str) -> None:
+    """Remove files, in this order, of which some may be gone."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 @contextlib.contextmanager
@@ -78,6 +101,7 @@ def keeping(path: str, record: Record | None) -> Iterator[None]:
         OSError: It cannot be written; the block is not begun.
     """
     place = undo_of(path)
+    _demand_own(place)
     if record is not None:
         with appearing(place, to_bytes(record), os.stat(path).st_mode & 0o666) as written:
             yield
@@ -96,7 +120,8 @@ def recover(path: str, handle: int) -> bool | None:
         handle: Its descriptor, from `exclusive`.
 
     Returns:
-        Whether the file has the change now; None where none was interrupted.
+        Whether the file has the change now, or of an undoing the change that was to be undone; None where none was
+        interrupted.
 
     Raises:
         GGUFError: The journal is damaged, or the file was changed by others since.
@@ -110,6 +135,9 @@ def recover(path: str, handle: int) -> bool | None:
         raise GGUFError(f"{journal} is no journal of a change in place: {ADVICE}")
     if _is(handle, record.after):
         os.fsync(handle)
+        if record.is_undo:
+            _remove(undo_of(path), journal)
+            return False
         _date(journal, os.fstat(handle))
         os.replace(journal, undo_of(path))
         sync_folder(os.path.dirname(journal))
@@ -121,8 +149,10 @@ def recover(path: str, handle: int) -> bool | None:
             "if the file is whole, remove the journal"
         )
     _write(handle, old)
+    if record.is_undo and os.path.exists(undo_of(path)):
+        _date(undo_of(path), os.fstat(handle))
     os.unlink(journal)
-    return False
+    return record.is_undo
 
 
 def undo(path: str, rewrite: Callable[[Record], None]) -> None:
@@ -137,7 +167,8 @@ def undo(path: str, rewrite: Callable[[Record], None]) -> None:
         OSError: It cannot be written; the file is as it was.
     """
     with exclusive(path) as handle:
-        recover(path, handle)
+        if recover(path, handle) is False:
+            return  # the last change was interrupted, or its undoing was: it is undone
         place = undo_of(path)
         if not os.path.exists(place):
             raise GGUFError(f"there is nothing to undo: {place} is not there")
@@ -148,10 +179,10 @@ def undo(path: str, rewrite: Callable[[Record], None]) -> None:
                 f"{place}, which was kept for that, may be removed"
             )
         if record.is_in_place:
-            apply(path, handle, reverse(record), keep=False)
+            apply(path, handle, reverse(record))
         else:
             rewrite(record)
-        os.unlink(place)
+        _remove(place)
 
 
 def trouble(path: str | os.PathLike[str]) -> str | None:

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import GGUFError
 
 FIRST_LINE = "gguf-schema journal 1 {}\n"
+START = FIRST_LINE.partition("{}")[0].encode()
 
 
 ADVICE = "nothing can be put back by it; make sure that the file beside it is whole, then remove it"
@@ -76,12 +77,14 @@ class Record(NamedTuple):
         after: The file as it is.
         parts: The file as it was: bytes that it has no longer, and ranges of what it is.
         replaced: Of a change in place the bytes that stand where each of those stood; of others nothing.
+        is_undo: Whether the change is itself the undoing of another one.
     """
 
     before: Identity
     after: Identity
     parts: tuple[Part, ...]
     replaced: tuple[bytes, ...] = ()
+    is_undo: bool = False
 
     def changes(self) -> list[Change]:
         """What a change in place does."""
@@ -137,7 +140,7 @@ def reverse(record: Record) -> Record:
     new = iter(record.replaced)
     parts = tuple(next(new) if isinstance(part, bytes) else part for part in record.parts)
     replaced = tuple(part for part in record.parts if isinstance(part, bytes))
-    return Record(record.after, record.before, parts, replaced)
+    return Record(record.after, record.before, parts, replaced, not record.is_undo)
 
 
 def to_bytes(record: Record) -> bytes:
@@ -147,6 +150,7 @@ def to_bytes(record: Record) -> bytes:
         "after": record.after,
         "parts": [len(part) if isinstance(part, bytes) else part for part in record.parts],
         "in_place": record.is_in_place,
+        "undo": record.is_undo,
     }
     payload = b"".join([*(part for part in record.parts if isinstance(part, bytes)), *record.replaced])
     body = json.dumps(fields).encode() + b"\n" + payload
@@ -160,6 +164,8 @@ def load(path: str) -> Record:
         GGUFError: It is damaged, or none.
         OSError: It cannot be read.
     """
+    if not os.path.isfile(path):  # a pipe would wait for whoever writes
+        raise GGUFError(f"{path} is no file: {ADVICE}")
     with open(path, "rb") as file:
         data = file.read()
     first, _, body = data.partition(b"\n")
@@ -178,13 +184,16 @@ def load(path: str) -> Record:
 
 def _record(fields: Any, payload: bytes) -> Record:
     sizes = [part for part in fields["parts"] if isinstance(part, int)]
-    given = _split(payload, sizes * (2 if fields["in_place"] else 1))
+    sizes = sizes * (2 if fields["in_place"] else 1)
+    if sum(sizes) != len(payload):
+        raise ValueError("bytes are missing")
+    given = _split(payload, sizes)
     parts = tuple(next(given) if isinstance(part, int) else Span(*part) for part in fields["parts"])
     before, after = (
         Identity(size, tuple(Span(*checked) for checked in ranges), sha256)
         for size, ranges, sha256 in (fields["before"], fields["after"])
     )
-    return Record(before, after, parts, tuple(given))
+    return Record(before, after, parts, tuple(given), bool(fields["undo"]))
 
 
 def _is_sound(record: Record) -> bool:
