@@ -504,6 +504,15 @@ def test_links_are_told_of(capsys, path):
     assert value(capsys, "general.name", file="hard.gguf") == "gguf_schema demo"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")
+def test_other_names_of_what_is_patched_are_told_of(capsys, path):
+    os.link("model.gguf", "hard.gguf")
+    status, _, err = run(capsys, "set", "-i", "model.gguf", "llama.context_length=7")
+    assert status == 0
+    assert "it has other names (hard links): what they name changes, too" in err
+    assert run(capsys, "get", "hard.gguf", "llama.context_length")[1] == "7\n"
+
+
 def limited(*command):
     """Run a command that can write no file of more than 20,000 bytes."""
     code = (

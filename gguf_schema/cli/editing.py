@@ -107,8 +107,9 @@ def _tell_of_links(file: str, plan: "Plan") -> None:
     """Say what a change in place does to other names of a file."""
     if os.path.islink(file):
         say(file, f"it is a symbolic link; {os.path.realpath(file)} is what is changed")
-    if plan.record is None and os.stat(file).st_nlink > 1:
-        say(file, "it has other names (hard links): what they name stays as it was")
+    if os.stat(file).st_nlink > 1:
+        others = "what they name stays as it was" if plan.record is None else "what they name changes, too"
+        say(file, f"it has other names (hard links): {others}")
 
 
 def _tell_of_types(file: str, opened: "Model", edits: "Sequence[Edit]") -> None:
