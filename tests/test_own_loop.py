@@ -13,7 +13,7 @@ import pytest
 import gguf_schema as gs
 from gguf_schema.demo import demo_model
 from gguf_schema.generate import valid_file
-from gguf_schema.mutate import Label
+from gguf_schema.mutate import Label, mutant
 from gguf_schema.validate import Fault, check
 from tools import chunks
 from tools.fuzzing import exercise, generated, mutants
@@ -262,3 +262,12 @@ def test_a_fault_is_found_by_atheris(tmp_path):
     assert told.returncode != 0
     assert "build makes other bytes than were parsed" in told.stdout
     assert list((tmp_path / "findings").iterdir())
+
+
+def test_a_tensor_whose_size_nobody_knows_may_be_written_last():
+    """Its size was told by the tensor behind it, which now stands before it."""
+    data, label = mutant(mutants.planned(539), 539, 192)
+    with gs.open(data, check=False) as model:
+        assert model.tensors.infos[-1].block is None
+        assert model.tensors.infos[-1].n_bytes is not None
+    assert exercise.problem(data, label, is_deep=True) == ""
