@@ -12,8 +12,8 @@ The map of the house, from the ground up; a module imports only from lower floor
 
     errors enums limits signatures terminal version   pure data
     walk/ sources progress divergences reader_limits   construct's class zoo; bytes in; other readers
-    constructs/ targets/ journal/                   our construct subclasses, which know no GGUF; bytes out
-    blocks keys/                                    tensor types, one Struct a block; the standard metadata keys
+    constructs/ targets/                            our construct subclasses, which know no GGUF; bytes out
+    blocks keys/ journal/                           tensor types, one Struct a block; standard keys; changes in place
     layout                                          alignment, sizes, offsets
     schema                                          THE FORMAT
     values policy description canonical             plain values and the wire form; what is refused; the format as data

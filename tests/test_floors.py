@@ -11,8 +11,8 @@ PACKAGE = Path(gguf_schema.__file__).parent
 FLOORS = [
     {"errors", "enums", "limits", "signatures", "terminal", "version"},
     {"walk", "sources", "progress", "divergences", "reader_limits"},
-    {"constructs", "targets", "journal"},
-    {"blocks", "keys"},
+    {"constructs", "targets"},
+    {"blocks", "keys", "journal"},
     {"layout"},
     {"schema"},
     {"values", "policy", "description", "canonical"},

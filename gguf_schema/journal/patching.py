@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..errors import GGUFError
+from ..targets import sync_folder
 from .locking import exclusive, is_busy
 from .record import (
     ADVICE,
@@ -19,7 +20,6 @@ from .record import (
     load,
     read_at,
     reverse,
-    sync_folder,
     to_bytes,
     write_at,
     write_durably,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GGUFError
+from ..targets import sync_folder
 
 FIRST_LINE = "gguf-schema journal 1 {}\n"
 START = FIRST_LINE.partition("{}")[0].encode()
@@ -239,16 +240,6 @@ def _write_new(path: str, data: bytes, mode: int) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def sync_folder(folder: str) -> None:
-    """Make names in a folder last, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder or os.curdir, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def write_at(handle: int, position: int, data: bytes) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "save_set",
     "chunks_of",
     "own_folder",
+    "sync_folder",
     "Piece",
     "Content",
     "Zeros",

@@ -185,9 +185,9 @@ def _error(number: int | None, path: str) -> OSError:
 
 
 def sync_folder(folder: str) -> None:
-    """Make the new name last, where the system can."""
+    """Make names in a folder last, where the system can."""
     with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(folder or os.curdir, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
