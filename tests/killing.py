@@ -1,9 +1,13 @@
 """Processes that are killed at a call to the system, in the middle of a write, or at a random moment."""
 
+import json
 import os
 import select
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 from gguf_schema import targets
 
@@ -77,3 +81,13 @@ def restore(folder, kept):
     for name, data in kept.items():
         (folder / name).write_bytes(data)
         os.utime(folder / name, ns=(now, now))
+
+
+def counts_of(module, *arguments):
+    """Run one of the programs that kill, which fail where something is neither old nor new: what they counted."""
+    command = [sys.executable, "-m", f"tests.{module}", *arguments]
+    run = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    counts = json.loads(run.stdout)
+    print(counts)
+    return counts

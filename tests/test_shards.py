@@ -23,6 +23,7 @@ from gguf_schema.hashing import hashes
 from gguf_schema.shards import ShardName, merge, open_shards, split
 from gguf_schema.summary import summarize
 from tests import peers
+from tests.killing import counts_of
 from tests.shared import CORPUS, needs_corpus
 
 Q = gs.GGMLQuantizationType
@@ -672,11 +673,7 @@ def test_exports():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")
 def test_killed_at_any_moment(tmp_path):
     """At every call to the system, and at random moments: the old or the new is there, or no set that looks whole."""
-    command = [sys.executable, "-m", "tests.killed_shards", str(tmp_path / "folder"), "12"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    counts = json.loads(run.stdout)
-    print(counts)
+    counts = counts_of("killed_shards", str(tmp_path / "folder"), "12")
     assert counts["kills"] >= 80
     assert counts["between"] >= counts["kills"] / 2
     for name in "split", "split over a set", "merge", "merge over a file":
