@@ -11,7 +11,7 @@ from .file import Model
 from .keys import ALIGNMENT
 from .layout import Fields, alignment_of, type_name
 from .schema import ORDER_NAMES, structs
-from .write import Change, Plan, laid_out_anew, rewrite
+from .write import Change, Plan, demand_power_of_two, laid_out_anew, rewrite
 
 
 def convert(
@@ -77,8 +77,7 @@ def _aligned(metadata_kv: Sequence[Fields], alignment: int | None) -> Iterator[F
     if alignment is None or alignment == alignment_of(metadata_kv):
         yield from metadata_kv
         return
-    if alignment < 1 or alignment & (alignment - 1):
-        raise BuildError(f"{alignment} is no alignment: llama.cpp's loader takes powers of two only", "alignment")
+    demand_power_of_two(alignment)
     new: dict[str, Any] = {"key": ALIGNMENT.template, "value_type": GGUFValueType.UINT32, "value": alignment}
     is_held = False
     for pair in metadata_kv:

@@ -10,7 +10,7 @@ import gguf_schema as gs
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
 from gguf_schema.sources import FileSource
-from gguf_schema.targets import Memory, Piece, array_of, save, save_pieces, save_set
+from gguf_schema.targets import bytes_piece, save, save_pieces, save_set
 
 TENSOR = "token_embd.weight"
 COMMANDS = {
@@ -76,7 +76,7 @@ def test_nothing_that_appears_meanwhile(name, path, monkeypatch, capsys):
 
 
 def test_the_path_of_a_folder_is_none_of_a_file(path):
-    piece = Piece("bytes", 2, Memory(array_of(b"ab"), array_of(b"ab").dtype))
+    piece = bytes_piece("bytes", b"ab")
     for write in (
         lambda target: save(target, [b"ab"]),
         lambda target: save_pieces(target, [piece]),
@@ -93,7 +93,7 @@ def test_the_path_of_a_folder_is_none_of_a_file(path):
 def test_two_names_of_one_file_are_no_set(path):
     os.symlink("one", "a")
     os.symlink("one", "b")
-    piece = Piece("bytes", 2, Memory(array_of(b"ab"), array_of(b"ab").dtype))
+    piece = bytes_piece("bytes", b"ab")
     with pytest.raises(FileExistsError, match="links to one file"):
         save_set({"a": [piece], "b": [piece]})
     assert set(os.listdir()) == {"m.gguf", "a", "b"}

@@ -1,19 +1,17 @@
 """Metadata pairs: which are there, their types, their values, their order."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ..canonical import canonical
 from ..constructs import Strings
 from ..enums import GGUFValueType as T
+from ..layout import Fields
 from ..schema import structs
 from ..values import MetadataKV, plain_pairs, text
 from .difference import Difference, moves, placed
 from .sequences import Numbers, hunks, numbered
-
-Fields = Mapping[str, Any]
 
 
 def metadata(old: Sequence[Fields], new: Sequence[Fields]) -> Iterator[Difference]:

@@ -8,7 +8,7 @@ from ..errors import GGUFError
 from ..file import Model
 from ..journal import Part, Record, Span
 from ..sources import FileSource, Source
-from ..targets import Memory, Piece, Range, Show, Target, array_of, chunks_of, save_pieces
+from ..targets import Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
 from .parts import inverse, joined
 from .planning import Plan
 
@@ -125,8 +125,7 @@ def _pieces(model: Model, parts: Iterable[Part]) -> list[Piece]:
 def _piece(source: Source, part: Part) -> Piece:
     if isinstance(part, Span):
         return Piece("what was there", part.size, Range(source, part.start))
-    array = array_of(part)
-    return Piece("what is new", len(part), Memory(array, array.dtype))
+    return bytes_piece("what is new", part)
 
 
 def _record_of_rewrite(plan: Plan) -> Record | None:

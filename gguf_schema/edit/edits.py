@@ -1,19 +1,18 @@
 """Edits as data, and what they make of a head in the wire form. Whatever they do not name stays as it is."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
 from ..errors import BuildError, GGUFError
-from ..keys import ALIGNMENT, find
+from ..keys import ALIGNMENT, ARCHITECTURE, find
+from ..layout import Fields
 from ..schema import structs
 from ..values import MetadataKV, plain_pairs, to_wire
 from .reserve import is_reserve
 from .types import type_named, type_text
 from .values import from_json
-
-Fields = Mapping[str, Any]
 
 
 class Set(NamedTuple):
@@ -136,7 +135,7 @@ def _set(head: Head, edit: Set) -> Head:
 
 def _hint(head: Head, key: str) -> str:
     """How a new key is given."""
-    architecture = next((str(pair["value"]) for pair in head.pairs if pair["key"] == "general.architecture"), "")
+    architecture = next((str(pair["value"]) for pair in head.pairs if pair["key"] == ARCHITECTURE.template), "")
     standard = find(key, architecture)
     usual = type_text(standard.type) if standard else "TYPE"
     return f"a new one needs a type, as in {key}:{usual}=VALUE"

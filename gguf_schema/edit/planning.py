@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from .. import journal
-from ..errors import BuildError, GGUFError
+from ..errors import GGUFError
 from ..file import Model
 from ..journal import Change, Part, Record, Span, size_of
-from ..layout import align_up, alignment_of, known_sizes
-from ..policy import Parsed, errors
+from ..layout import align_up
 from ..sources import FileSource
 from ..targets import BLOCK
+from ..write import demand_sound
 from .edits import Edit, Head, edited, head_of
 from .parts import (
     Unchanged,
@@ -145,7 +145,9 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
     start = merged(head_parts(unchanged, head))
     head_size = sum(map(size_of, start))
     rest = merged(data_anew(model, head, head_size) if is_anew else data_as_it_is(model, head_size))
-    _demand_sound(model, head, head_size, head_size + sum(map(size_of, rest)))
+    known = {fault.code for fault in model.faults()}
+    infos = [kept.info for kept in head.tensors]
+    demand_sound(head.pairs, infos, head_size, head_size + sum(map(size_of, rest)), known)
     if in_place and not isinstance(model.source, FileSource):
         raise GGUFError("only a file with a path can be changed in place")
     whole = Plan(model, head, tuple(start), tuple(rest), in_place)
@@ -229,14 +231,3 @@ def _window(model: Model, start: int, parts: Sequence[Part]) -> Change:
     """What stands in a place, and what will."""
     new = joined(model, parts)
     return Change(start, joined(model, [Span(start, len(new))]), new)
-
-
-def _demand_sound(model: Model, head: Head, infos_end: int, size: int) -> None:
-    """Refuse to make what `open` would refuse, unless it refuses the old file for the same reason."""
-    infos = [kept.info for kept in head.tensors]
-    alignment = alignment_of(head.pairs)
-    known = {fault.code for fault in model.faults()}
-    data_offset = align_up(infos_end, alignment)
-    for finding in errors(Parsed(head.pairs, infos, known_sizes(infos), alignment, infos_end, data_offset, size)):
-        if finding.code not in known:
-            raise BuildError(finding.message, finding.path)

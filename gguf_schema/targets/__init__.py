@@ -14,7 +14,7 @@ from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy, to_border
 from .folders import own_folder
 from .memory import array_of, is_bytes_like
-from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros
+from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
 from .replacement import real_path, replacing, sync_folder
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "own_folder",
     "sync_folder",
     "Piece",
+    "bytes_piece",
     "Content",
     "Zeros",
     "Memory",

@@ -170,3 +170,9 @@ class Piece(NamedTuple):
     def wrong(self, problem: str) -> BuildError:
         """An error that names the piece."""
         return BuildError(problem, self.what)
+
+
+def bytes_piece(what: str, data: Any) -> Piece:
+    """Bytes that are at hand, or an array as it is, as a piece."""
+    array = array_of(data)
+    return Piece(what, array.nbytes, Memory(array, array.dtype))

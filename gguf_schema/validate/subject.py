@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ..enums import GGUFValueType
 from ..errors import GGUFError
 from ..file import Model, trace_head
-from ..keys import ALIGNMENT, ARCHITECTURE
+from ..keys import ARCHITECTURE
 from ..layout import align_up, alignment_of, known_sizes
 from ..limits import MAX_NESTING
 from ..policy import Parsed
@@ -119,11 +119,6 @@ class Subject:
         """The architecture; None where the file tells none."""
         value = self.value(ARCHITECTURE.template, GGUFValueType.STRING)
         return value if isinstance(value, str) and value else None
-
-    @property
-    def has_own_alignment(self) -> bool:
-        """Whether the metadata declares one."""
-        return ALIGNMENT.template in self.pairs
 
     def places(self, paths: set[str]) -> dict[str, tuple[int, int]]:
         """Where fields stand: absolute offsets of the first byte and after the last, as far as they were read."""

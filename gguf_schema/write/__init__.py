@@ -12,7 +12,7 @@ from typing import Any
 from ..schema import LATEST_VERSION, structs
 from ..targets import Show, Target
 from ..values import to_wire
-from .arguments import in_path, naming, pairs_of, with_alignment
+from .arguments import demand_power_of_two, in_path, naming, pairs_of, with_alignment
 from .plans import Change, Plan, canonical_pieces, demand_sound, head_of, head_piece, laid_out, padding
 from .rewriting import laid_out_anew, not_kept, rewrite
 from .tensors import FileRange, NewTensor, info_and_data, named, tensor_content
@@ -34,6 +34,7 @@ __all__ = [
     "laid_out_anew",
     "not_kept",
     "demand_sound",
+    "demand_power_of_two",
 ]
 
 

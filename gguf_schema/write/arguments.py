@@ -62,16 +62,21 @@ def with_alignment(pairs: list[MetadataKV], alignment: int | None) -> list[Metad
     """The pairs, with `general.alignment` at the end where it is asked for and not there."""
     if alignment is None:
         return pairs
-    if (
-        isinstance(alignment, bool)
-        or not isinstance(alignment, int | np.integer)
-        or alignment < 1
-        or alignment & (alignment - 1)
-    ):
-        raise BuildError(f"{alignment!r} is no alignment: llama.cpp's loader takes powers of two only", "alignment")
+    demand_power_of_two(alignment)
     held = [pair.value for pair in pairs if text(pair.key) == ALIGNMENT.template]
     if held and not (isinstance(held[0], int | np.integer) and held[0] == alignment):
         raise BuildError(f"{alignment} asked for, but the metadata says {held[0]!r:.100}", "alignment")
     if held or alignment == alignment_of([]):
         return pairs
     return [*pairs, MetadataKV(ALIGNMENT.template, GGUFValueType.UINT32, int(alignment))]
+
+
+def demand_power_of_two(alignment: Any) -> None:
+    """Refuse an alignment that is asked for and that llama.cpp's loader does not take.
+
+    Raises:
+        BuildError: It is no power of two.
+    """
+    is_number = isinstance(alignment, int | np.integer) and not isinstance(alignment, bool)
+    if not is_number or alignment < 1 or alignment & (alignment - 1):
+        raise BuildError(f"{alignment!r} is no alignment: llama.cpp's loader takes powers of two only", "alignment")

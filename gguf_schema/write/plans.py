@@ -1,13 +1,13 @@
 """What will be written, before it is: pieces, where each stands and whence it comes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import BuildError
 from ..layout import Fields, align_up, alignment_of, known_sizes, place
 from ..policy import Parsed, errors
 from ..schema import GGUFStructs
-from ..targets import Memory, Piece, Show, Target, Zeros, array_of, save_pieces
+from ..targets import Piece, Show, Target, Zeros, bytes_piece, save_pieces
 from ..terminal import printable
 
 
@@ -82,8 +82,7 @@ def head_of(layout: GGUFStructs, metadata_kv: Sequence[Fields], tensor_infos: Se
 
 def head_piece(head: bytes) -> Piece:
     """The first piece of a file."""
-    array = array_of(head)
-    return Piece("metadata and tensor infos", len(head), Memory(array, array.dtype))
+    return bytes_piece("metadata and tensor infos", head)
 
 
 def padding(what: str, position: int, alignment: int) -> list[Piece]:
@@ -131,7 +130,13 @@ def canonical_pieces(
     return pieces
 
 
-def demand_sound(metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields], infos_end: int, size: int) -> None:
+def demand_sound(
+    metadata_kv: Sequence[Fields],
+    tensor_infos: Sequence[Fields],
+    infos_end: int,
+    size: int,
+    passed: Collection[str] = (),
+) -> None:
     """Refuse to make what `open` would refuse.
 
     Args:
@@ -139,6 +144,7 @@ def demand_sound(metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields], 
         tensor_infos: The infos in the wire form.
         infos_end: Bytes of the head.
         size: Bytes of the whole file.
+        passed: Codes of faults that are passed over.
 
     Raises:
         BuildError: With the path of the first fault.
@@ -146,4 +152,5 @@ def demand_sound(metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields], 
     alignment = alignment_of(metadata_kv)
     places = alignment, infos_end, align_up(infos_end, alignment), size
     for finding in errors(Parsed(metadata_kv, tensor_infos, known_sizes(tensor_infos), *places)):
-        raise BuildError(finding.message, finding.path)
+        if finding.code not in passed:
+            raise BuildError(finding.message, finding.path)
