@@ -4,6 +4,7 @@ Where GGUF_SCHEMA_ALL_TESTS is set, a test skipped for want of a package that pi
 """
 
 import os
+import signal
 import tempfile
 
 import pytest
@@ -13,6 +14,9 @@ from gguf_schema.sources import FileSource
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")  # no test fails because a machine is slow
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a script; children would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WANT = "could not import"
 wanting: list[str] = []
