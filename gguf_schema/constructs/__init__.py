@@ -5,7 +5,21 @@ numbers and strings (`scan` finds the strings, `strings` holds them), `records` 
 """
 
 from .bulk import NumberArray, StringArray
-from .core import Array, Bytes, Const, Default, GreedyBytes, Guarded, Rebuild, Recursive, String, Struct, Switch, field
+from .core import (
+    Array,
+    Bytes,
+    Const,
+    Default,
+    GreedyBytes,
+    Guarded,
+    Rebuild,
+    Recursive,
+    Renamed,
+    String,
+    Struct,
+    Switch,
+    field,
+)
 from .numbers import Bool, EnumAdapter, Float, Integer
 from .records import RecordArray
 from .strings import Strings
@@ -25,6 +39,7 @@ __all__ = [
     "Rebuild",
     "RecordArray",
     "Recursive",
+    "Renamed",
     "String",
     "StringArray",
     "Strings",

@@ -140,9 +140,13 @@ def read(stream: Stream, size: int, expression: Any, context: Context) -> bytes:
     return data
 
 
-def field(name: str, con: construct.Construct, docs: str = "") -> construct.Renamed:
+class Renamed(Guarded, construct.Renamed):
+    """construct's Renamed: a construct with a name."""
+
+
+def field(name: str, con: construct.Construct, docs: str = "") -> Renamed:
     """A named, documented field of a Struct. One wrapper, so that no name shows twice in a path."""
-    return construct.Renamed(con, newname=name, newdocs=docs)
+    return Renamed(con, newname=name, newdocs=docs)
 
 
 class Struct(Guarded, construct.Struct):
