@@ -7,18 +7,15 @@ from typing import Any
 import numpy as np
 
 from .. import keys
-from ..constructs import Strings
 from ..enums import ArrayType, LlamaFileType, ValueType
 from ..enums import GGUFValueType as T
 from ..errors import Finding
 from ..layout import type_name
 from .metadata import shown
 from .rule import NOTE, WARNING, Rule
-from .subject import Subject
+from .subject import INTEGERS, Subject
 
 BLOCK = re.compile(r"blk\.(\d+)\.")
-INTEGERS = (T.UINT8, T.INT8, T.UINT16, T.INT16, T.UINT32, T.INT32, T.UINT64, T.INT64)
-TOKEN_ID = re.compile(r"tokenizer\.ggml\.\w+_token_id")
 SPLIT_NO, SPLIT_COUNT, SPLIT_TENSORS = (key.template for key in (keys.SPLIT_NO, keys.SPLIT_COUNT, keys.SPLIT_TENSORS))
 
 
@@ -72,45 +69,6 @@ def block_count(subject: Subject) -> Iterator[Finding]:
         yield Finding("block-count", path, "0 layers")
     elif found and not _is_shard(subject) and max(found) + 1 != count:
         yield Finding("block-count", path, f"{count} layers; the tensors are those of {max(found) + 1}")
-
-
-def token_arrays(subject: Subject) -> Iterator[Finding]:
-    """The arrays that have an element for each token are of one length."""
-    tokens = subject.array(keys.TOKENS.template)
-    if tokens is None:
-        return
-    for key in ("tokenizer.ggml.scores", keys.TOKEN_TYPES.template):
-        array = subject.array(key)
-        if array is not None and len(array) != len(tokens):
-            yield Finding(
-                "token-arrays-length", subject.path(key, "value.len"), f"{len(array)} elements for {len(tokens)} tokens"
-            )
-
-
-def tokens_twice(subject: Subject) -> Iterator[Finding]:
-    """No token stands twice."""
-    tokens = subject.array(keys.TOKENS.template, T.STRING)
-    if not isinstance(tokens, Strings):
-        return
-    first: dict[bytes, int] = {}
-    raw = list(tokens.raw())
-    if len(set(raw)) == len(raw):
-        return
-    for index, token in enumerate(raw):
-        known = first.setdefault(token, index)
-        if known != index:
-            place = subject.path(keys.TOKENS.template, f"value.array[{index}].string")
-            yield Finding("token-twice", place, f"{shown(tokens[index])} is token {known}, too")
-            return
-
-
-def token_ids(subject: Subject) -> Iterator[Finding]:
-    """Ids of special tokens are in the vocabulary."""
-    tokens = subject.array(keys.TOKENS.template)
-    for key in subject.pairs:
-        number = subject.value(key, *INTEGERS) if TOKEN_ID.fullmatch(key) else None
-        if number is not None and tokens is not None and not 0 <= number < len(tokens):
-            yield Finding("token-id-range", subject.path(key), f"{number}; there are {len(tokens)} tokens")
 
 
 def shards(subject: Subject) -> Iterator[Finding]:
@@ -255,7 +213,6 @@ LARGEST = {"{arch}.block_count": 512, "{arch}.expert_count": 512, "clip.audio.ch
 """Key → the largest number that llama.cpp has room for: an array with an element for each, a square in 32 bits."""
 
 CLAUSE = "specification, Standardized key-value pairs; llama.cpp llama-model-loader.cpp"
-CRASHES = "readers index one with the other"
 
 RULES = (
     Rule(
@@ -276,33 +233,6 @@ RULES = (
         "llama.cpp llama-model.cpp",
         "Correct {arch}.block_count",
         block_count,
-    ),
-    Rule(
-        "token-arrays-length",
-        WARNING,
-        "Token arrays of unequal length",
-        "metadata_kv.value.len",
-        CRASHES,
-        "Give each token a score and a type",
-        token_arrays,
-    ),
-    Rule(
-        "token-twice",
-        WARNING,
-        "A token that stands twice",
-        "metadata_kv.value.array",
-        "llama.cpp llama-vocab.cpp asserts",
-        "Rename one of the tokens",
-        tokens_twice,
-    ),
-    Rule(
-        "token-id-range",
-        WARNING,
-        "A token id outside of the vocabulary",
-        "metadata_kv.value",
-        CRASHES,
-        "Correct the id",
-        token_ids,
     ),
     Rule(
         "shard-number",
@@ -381,7 +311,7 @@ RULES = (
         NOTE,
         "An array of another length than readers take",
         "metadata_kv.value.len",
-        CRASHES,
+        "readers copy so many",
         "Write as many elements as are expected",
         fixed_lengths,
     ),

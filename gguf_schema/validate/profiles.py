@@ -5,7 +5,7 @@ A reader either reads a file or refuses it. What each refuses was read from its 
 
 from typing import NamedTuple
 
-from . import content, data, header, infos, meaning, metadata, unreadable, weights
+from . import content, data, header, infos, meaning, metadata, unreadable, vocabulary, weights
 from .rule import ERROR, WARNING, Rule
 
 RULES: tuple[Rule, ...] = (
@@ -15,6 +15,7 @@ RULES: tuple[Rule, ...] = (
     *infos.RULES,
     *data.RULES,
     *meaning.RULES,
+    *vocabulary.RULES,
     *content.RULES,
     *weights.RULES,
 )

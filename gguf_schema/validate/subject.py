@@ -19,6 +19,8 @@ from ..walk import Enter, Node, is_inside
 Progress: TypeAlias = Callable[[int, int], None]
 """Told, while tensor data is read, up to which byte of how many."""
 
+INTEGERS = tuple(GGUFValueType[f"{sign}INT{bits}"] for bits in (8, 16, 32, 64) for sign in ("U", ""))
+
 ITEM = re.compile(r"(metadata_kv|tensor_infos)\[(\d+)\]")
 
 
