@@ -387,7 +387,8 @@ def test_a_reader_of_standard_input():
     ("wrong", "told"),
     [
         (["--against", "'"], '"\'" is not a command in one string'),
-        (["--jobs", "0"], "'0' is not a number from 1 on"),
+        (["--jobs", "0"], "'0' is not a number from 1 to 1000"),
+        (["--jobs", "1001"], "'1001' is not a number from 1 to 1000"),
         (["--seed", "x"], "'x' is not a number from 0 on"),
         (["--timeout", "inf"], "'inf' is not a number of seconds"),
     ],

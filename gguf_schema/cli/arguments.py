@@ -90,6 +90,18 @@ def positive(text: str) -> int:
     return _from(1, int(text))
 
 
+MOST_JOBS = 1000
+"""Each takes threads, of which the system has not many more."""
+
+
+@_checked
+def number_of_jobs(text: str) -> int:
+    """A number from 1 to 1000."""
+    if (number := _from(1, int(text))) > MOST_JOBS:
+        raise ValueError(number)
+    return number
+
+
 @_checked
 def whole(text: str) -> int:
     """A number from 0 on."""

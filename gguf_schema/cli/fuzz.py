@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from ..errors import GGUFError
-from .arguments import PROFILE_NAMES, Commands, UsageError, command, positive, seconds, whole, words
+from .arguments import PROFILE_NAMES, Commands, UsageError, command, number_of_jobs, positive, seconds, whole, words
 from .streams import INTERRUPTED, UNREADABLE, allow_many_files, models_in, say
 
 COUNT = 1000
@@ -183,7 +183,9 @@ def add(commands: Commands) -> None:
     end = added.add_mutually_exclusive_group()
     end.add_argument("--count", type=positive, metavar="N", help=f"how many; default: {COUNT}")
     end.add_argument("--time", type=seconds, metavar="SECONDS", help="as many as can be run in this time")
-    added.add_argument("--jobs", type=positive, metavar="J", help=f"runs at a time; default: {os.cpu_count() or 1}")
+    added.add_argument(
+        "--jobs", type=number_of_jobs, metavar="J", help=f"runs at a time; default: {os.cpu_count() or 1}"
+    )
     added.add_argument("--timeout", type=seconds, metavar="T", help="seconds that a run may take; default: 5")
     added.add_argument("--memory", type=whole, metavar="MIB", help="that a run may take; default: 2048; 0 is no limit")
     added.add_argument(

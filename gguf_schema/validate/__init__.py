@@ -1,8 +1,8 @@
 """Every fault of a file, with path and bytes, and whether it will load: here, and in named readers.
 
 `profiles` has the rules and the judges, as data. `unreadable`, `header`, `metadata`, `infos`, `data`, `meaning`,
-`vocabulary`, `content` and `weights` have the rules of each family, and the functions that look for what breaks them in a `subject`;
-`beyond` lets them look behind some faults that end the parse.
+`vocabulary`, `content` and `weights` have the rules of each family, and the functions that look for what breaks them in
+a `subject`; `beyond` lets them look behind some faults that end the parse.
 Those of `weights` read all tensor data, and only if that is asked for.
 """
 
