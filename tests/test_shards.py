@@ -490,10 +490,10 @@ def test_sizes_are_counted_as_gguf_split_does(tmp_path):
         assert list(split(opened).tensors) == [7]
 
 
-def test_without_tensors_there_is_one_shard(tmp_path):
-    for options in {}, {"no_tensor_first_split": True}, {"max_size": 5}:
+def test_without_tensors_there_is_one_shard_and_the_one_that_is_asked_for():
+    for options, tensors in ({}, [0]), ({"max_size": 5}, [0]), ({"no_tensor_first_split": True}, [0, 0]):
         with gs.open(model(0)) as opened:
-            assert list(split(opened, **options).tensors) == [0]
+            assert list(split(opened, **options).tensors) == tensors
 
 
 def test_more_shards_than_can_be_counted(monkeypatch):

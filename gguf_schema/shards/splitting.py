@@ -90,7 +90,8 @@ def split(
         groups = list(_by_size(sizes, max_size))
     else:
         groups = list(_by_number(len(tensors), max_tensors or MAX_TENSORS))
-    if no_tensor_first_split or not groups:
+    groups = groups or [range(0)]
+    if no_tensor_first_split:
         groups.insert(0, range(0))
     if len(groups) > MAX_SHARDS:
         raise BuildError(f"{len(groups)} shards; {MAX_SHARDS} can be counted", SPLIT_COUNT.template)
