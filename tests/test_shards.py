@@ -441,8 +441,122 @@ def test_pairs_of_later_shards_that_are_left_out_are_told(prefix):
         gs.write(out, pairs, opened.tensors)
     path_of(prefix, 2).write_bytes(out.getvalue())
     with open_shards(path_of(prefix, 1)) as opened:
-        (change,) = merge(opened).changes
-        assert change.message.startswith("an.other of ")
+        expected = [(f"metadata_kv[{len(pairs) - 1}]", f"in {path_of(prefix, 2)} an.other is left out")]
+        assert merge(opened).changes == split(opened).changes == expected
+
+
+def with_tail(path):
+    path.write_bytes(path.read_bytes() + b"tail")
+
+
+def with_odd_padding(path):
+    data = bytearray(path.read_bytes())
+    with gs.open(path, shards=False) as opened:
+        data[opened.infos_end] = 1
+    path.write_bytes(data)
+
+
+def with_odd_bytes_behind_a_tensor(path):
+    data = bytearray(path.read_bytes())
+    with gs.open(path, shards=False) as opened:
+        tensor = opened.tensors.infos[0]
+        data[tensor.data_offset + tensor.n_bytes + 1] = 1
+    path.write_bytes(data)
+
+
+def with_a_cut_end(path):
+    with gs.open(path, shards=False) as opened:
+        last = opened.tensors.infos[-1]
+    os.truncate(path, last.data_offset + last.n_bytes)
+
+
+def laid_out(path, offsets):
+    """Make a shard whose tensors stand at these offsets."""
+    with gs.open(path, shards=False) as opened:
+        infos = [dict(info) for info in opened.head.tensor_infos]
+        ends = [offset + tensor.n_bytes for offset, tensor in zip(offsets, opened.tensors.infos, strict=True)]
+        data = bytearray(-(-max(ends) // 32) * 32)
+        for info, tensor, offset in zip(infos, opened.tensors.infos, offsets, strict=True):
+            info["offset"] = offset
+            data[offset : offset + tensor.n_bytes] = tensor.data.tobytes()
+        file = {"metadata_kv": opened.head.metadata_kv, "tensor_infos": infos, "tensor_data": bytes(data)}
+    path.write_bytes(gs.GGUF.build(file))
+
+
+def with_gaps(path):
+    with gs.open(path, shards=False) as opened:
+        laid_out(path, [2 * tensor.offset for tensor in opened.tensors.infos])
+
+
+def in_another_order(path):
+    """The first and the third are of one size, and so are the second and the fourth."""
+    with gs.open(path, shards=False) as opened:
+        first, second, *others = (tensor.offset for tensor in opened.tensors.infos)
+    laid_out(path, [others[0], second, first, *others[1:]])
+
+
+def of_another_version(path):
+    with gs.open(path, shards=False) as opened:
+        data = saved(gs.rewrite(opened, layout=gs.structs("<", 2)))
+    path.write_bytes(data)
+
+
+def of_another_alignment(path):
+    with gs.open(path, shards=False) as opened:
+        data = io.BytesIO()
+        gs.write(data, opened.metadata, opened.tensors, alignment=64)
+    path.write_bytes(data.getvalue())
+
+
+ODDITIES = [
+    ("123", with_tail, {"tail": "4 bytes after the last tensor are left out"}),
+    ("12", with_odd_padding, {"padding": "1 bytes of padding, from byte "}),
+    ("123", with_odd_bytes_behind_a_tensor, {"tensor_data": "1 bytes of padding, from byte "}),
+    ("123", with_a_cut_end, {"tensor_data": "28 zeros are added after the last tensor"}),
+    (
+        "123",
+        with_gaps,
+        {"tensor_data": "bytes between tensors, from byte ", "tensor_infos": "do not follow each other"},
+    ),
+    ("12", in_another_order, {"tensor_infos": "do not follow each other in the order of the infos"}),
+    ("23", of_another_version, {"version": " becomes "}),
+    ("23", of_another_alignment, {"alignment": "64 becomes 32", "metadata_kv[3]": "general.alignment is left out"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "spoil", "told"),
+    [(int(number), spoil, told) for numbers, spoil, told in ODDITIES for number in numbers],
+    ids=lambda part: getattr(part, "__name__", None),
+)
+def test_what_is_lost_of_any_shard_is_told(prefix, number, spoil, told, tmp_path, capsys):
+    """By both commands, and by their --dry-run; and nothing else is."""
+    path = path_of(prefix, number)
+    with gs.open(path) as before:
+        data = {tensor.name: tensor.data.tobytes() for tensor in before.tensors.infos}
+    spoil(path)
+    with gs.open(path) as opened:
+        changes = merge(opened).changes
+        assert split(opened, max_tensors=3).changes == changes
+        assert {change.path for change in changes} == set(told)
+        for change in changes:
+            assert change.message.startswith(f"in {path} ")
+            assert told[change.path] in change.message
+        merge(opened).save(tmp_path / "merged.gguf")
+    with gs.open(tmp_path / "merged.gguf") as merged:
+        assert {tensor.name: tensor.data.tobytes() for tensor in merged.tensors.infos} == data
+    for command, word in (
+        (["merge", str(path), str(tmp_path / "out.gguf")], "changed"),
+        (
+            ["split", str(path), str(tmp_path / "n")],
+            "not kept",
+        ),
+    ):
+        expected = {f"{word}: {change.path}: {change.message}" for change in changes}
+        assert main([*command, "--dry-run"]) == 0
+        assert expected <= set(capsys.readouterr().out.splitlines())
+        assert main(command) == 0
+        assert expected <= {line.split(": ", 2)[2] for line in capsys.readouterr().err.splitlines()}
 
 
 @pytest.mark.parametrize("alignment", [8, 64, 4096])
