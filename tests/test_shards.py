@@ -744,6 +744,30 @@ def test_a_folder_that_is_missing(tmp_path, capsys):
     assert "cannot write" in capsys.readouterr().err
 
 
+def test_an_old_set_stays_where_a_folder_is_in_the_way(prefix, tmp_path, capsys):
+    """It cannot be replaced, which is known before the first shard of the old set is removed."""
+    path_of(prefix, 2).unlink()
+    path_of(prefix, 2).mkdir()
+    kept = {number: path_of(prefix, number).read_bytes() for number in (1, 3)}
+    (tmp_path / "in.gguf").write_bytes(model(9))
+    command = ["split", str(tmp_path / "in.gguf"), str(prefix), "--max-tensors", "3", "--force"]
+    assert main(command) == 2
+    assert f"cannot write {path_of(prefix, 2)}: Is a directory" in capsys.readouterr().err
+    assert {number: path_of(prefix, number).read_bytes() for number in (1, 3)} == kept
+    assert len(os.listdir(tmp_path)) == 4
+
+
+def test_an_old_set_of_another_count_stays_whole(prefix, tmp_path):
+    """Its names are others, which its files agree with: neither set is taken for the other, nor for a mixture."""
+    before = tree(tmp_path)
+    with gs.open(model(6)) as opened:
+        split(opened, max_tensors=3).save(prefix)
+    assert {name: data for name, data in tree(tmp_path).items() if name in before} == before
+    for path, count in (path_of(prefix, 2, of=3), 10), (path_of(prefix, 2, of=2), 6):
+        with gs.open(path) as opened:
+            assert len(opened.tensors) == count
+
+
 def test_nothing_appears_where_a_tensor_cannot_be_read(prefix, tmp_path):
     with gs.open(path_of(prefix, 1)) as opened:
         found = split(opened, max_tensors=5)
