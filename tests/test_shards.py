@@ -413,6 +413,45 @@ def test_what_is_written_of_a_set_is_no_shard(tmp_path, form, first_without):
         assert (tmp_path / "one.gguf").read_bytes() == saved(merge(opened)) == model()
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_place_of_a_shard_is_that_of_the_file_that_is_named(prefix, number, capsys):
+    """All else that `get` tells is of the model."""
+    for key, value in {
+        "split.no": number - 1,
+        "split.count": 3,
+        "split.tensors.count": 10,
+        "general.name": "test",
+    }.items():
+        assert main(["get", str(path_of(prefix, number)), key]) == 0
+        assert capsys.readouterr().out == f"{value}\n"
+
+
+@pytest.mark.parametrize("command", ["info", "extract", "get"])
+@pytest.mark.parametrize("spoil", [None, missing, cut_head])
+@pytest.mark.parametrize("edited", [1, 2, 3])
+def test_an_interrupted_edit_of_any_shard_is_told(prefix, command, edited, spoil, tmp_path, capsys):
+    """Once, also where the shards make no set, perhaps because of it."""
+    arguments = {"info": [], "extract": ["blk.0.w", str(tmp_path / "out")], "get": ["general.name"]}[command]
+    Path(f"{path_of(prefix, edited)}.journal").write_bytes(b"")
+    if spoil:
+        spoil(prefix)
+    assert main([command, str(path_of(prefix, 1)), *arguments]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "an edit of it was interrupted" in line]
+    assert len(told) == 1
+    assert str(path_of(prefix, edited)) in told[0]
+
+
+@pytest.mark.parametrize("spoil", [None, cut_head])
+@pytest.mark.parametrize("edited", [1, 2, 3])
+def test_merge_refuses_shards_an_edit_of_which_was_interrupted(prefix, edited, spoil, tmp_path, capsys):
+    Path(f"{path_of(prefix, edited)}.journal").write_bytes(b"")
+    if spoil:
+        spoil(prefix)
+    assert main(["merge", str(path_of(prefix, 1)), str(tmp_path / "out")]) == 2
+    assert f"{path_of(prefix, edited)}: an edit of it was interrupted" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_shard_that_is_opened_alone_is_written_as_one(prefix):
     with gs.open(path_of(prefix, 2), shards=False) as opened:
         gs.write(prefix, opened.metadata, opened.tensors)
