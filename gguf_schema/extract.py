@@ -27,9 +27,9 @@ def npy(model: Model, name: str, show: Show = lambda done, whole: None) -> Itera
         GGUFError: There is no such tensor; its size is not known, its data is not there, or numpy has no such shape.
     """
     tensor = _named(model, name)
-    array = tensor.data  # of a path a view, which reads nothing
+    dtype, shape = tensor.form()
     header = io.BytesIO()
-    fields = {"descr": dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
+    fields = {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     write_array_header_1_0(header, fields)
     yield header.getvalue()
     yield from _data(tensor, show)

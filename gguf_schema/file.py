@@ -135,21 +135,28 @@ class Tensor:
         Raises:
             GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are.
         """
-        path, size = f"tensor {self.name!r}", self.located()[2]
+        source, position, size = self.located()
+        dtype, shape = self.form()
         try:
-            buffer, position = self.file.source.view(self.data_offset, size)
+            buffer, start = source.view(position, size) if size else (bytes(dtype.itemsize), 0)
         except GGUFError as error:
-            raise error.inside(path, None) from None
-        rows = self._rows()
-        if rows is None:
-            return np.frombuffer(buffer, np.uint8, size, position)
-        dtype, shape = rows
-        if size == 0:
-            buffer, position = bytes(dtype.itemsize), 0
+            raise error.inside(f"tensor {self.name!r}", None) from None
+        return np.frombuffer(buffer, dtype, size // dtype.itemsize, start).reshape(shape)
+
+    def form(self) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """The dtype and the shape that `data` has, of which nothing is read.
+
+        Raises:
+            GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are; or numpy has
+                no such array.
+        """
+        size = self.located()[2]
+        dtype, shape = self._rows() or (np.dtype(np.uint8), (size,))
         try:
-            return np.frombuffer(buffer, dtype, size // dtype.itemsize, position).reshape(shape)
+            np.ndarray(shape, dtype, bytes(dtype.itemsize), strides=[0] * len(shape))  # one block, again and again
         except (ValueError, OverflowError) as error:
-            raise GGUFError(f"numpy has no array of shape {self.shape}: {error}", path) from None
+            raise GGUFError(f"numpy has no array of shape {self.shape}: {error}", f"tensor {self.name!r}") from None
+        return dtype, shape
 
     def located(self) -> tuple[Source, int, int]:
         """The source of its data, the position of the data in it and their size, in bytes; for who copies them unread.

@@ -102,6 +102,20 @@ def to_json(value: Any) -> Any:
     return {key: to_json(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def exact_float(type: T, value: Any) -> float | str:
+    """A float of a type as strict JSON can hold it, with every bit, as `get` tells it and `set` takes it.
+
+    One that is no number is a string: "NaN", "Infinity", "-Infinity", or "nan(0x7fa00001)", with the bits, for another
+    NaN.
+    """
+    if value != value:
+        number = structs(">").numbers[type]
+        bits: bytes = number.build(value)
+        return "NaN" if bits == number.build(math.nan) else f"nan(0x{bits.hex()})"
+    held: float | str = to_json(float(value))
+    return held
+
+
 def infer(value: Any) -> ValueType:
     """The type that a plain value is written with when none is given.
 

@@ -260,14 +260,47 @@ def test_floats_are_told_apart_by_their_bits():
     assert kinds(model(quiet), model(quiet)) == []
     (difference,) = found(model(quiet), model(signalling))
     assert difference.kind == "pair-value"
-    assert "FLOAT32 NaN 0x7fc00000 -> NaN 0x7fa00001" in as_text("a", "b", [difference])
+    assert "FLOAT32 NaN -> nan(0x7fa00001)" in as_text("a", "b", [difference])
     record = json.loads(as_json("a", "b", [difference], True))["differences"][0]
-    assert record["new"] == {"type": "FLOAT32", "value": "NaN 0x7fa00001"}
+    assert record["new"] == {"type": "FLOAT32", "value": "nan(0x7fa00001)"}
     assert kinds(model(0.0), model(-0.0)) == [("pair-value", "f")]
     arrays = [written({"f": np.array([1, bits], np.uint32).view(np.float32)}) for bits in (0x7FC00000, 0x7FA00001)]
     (difference,) = found(*arrays)
     assert difference.detail == [(1, 2, 1, 2)]
-    assert "- NaN 0x7fc00000\n  + NaN 0x7fa00001" in as_text("a", "b", [difference])
+    assert "- NaN\n  + nan(0x7fa00001)" in as_text("a", "b", [difference])
+
+
+BITS = [0x7FC00000, 0xFFC00000, 0x7FA00001, 0x7F800000, 0xFF800000, 0x80000000, 0x3DCCCCCD]
+FLOATS = np.array(BITS, np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        *((T.FLOAT32, value) for value in FLOATS),
+        *((T.FLOAT64, value) for value in (float("nan"), -float("nan"), float("inf"), 0.1)),
+        (gs.ArrayType(T.FLOAT32), FLOATS),
+        (gs.ArrayType(T.FLOAT64), np.array([0xFFF8000000000000, 1], np.uint64).view(np.float64)),
+        (gs.ArrayType(T.ARRAY, (gs.ArrayType(T.FLOAT32), gs.ArrayType(T.INT8))), [FLOATS, [1]]),
+    ],
+)
+def test_floats_are_told_as_get_tells_them(type, value, tmp_path, capsys):
+    """Added, or as elements that changed; the text has the same words."""
+    gs.write(tmp_path / "new", [("k", type, value)])
+    gs.write(tmp_path / "old", {})
+    assert main(["get", str(tmp_path / "new"), "k"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert main(["diff", "--json", str(tmp_path / "old"), str(tmp_path / "new")]) == 1
+    (difference,) = json.loads(capsys.readouterr().out)["differences"]
+    assert difference["new"]["value"] == told
+    if isinstance(type, gs.ArrayType):
+        gs.write(tmp_path / "old", [("k", gs.ArrayType(type.type), [])])
+        assert main(["diff", "--json", str(tmp_path / "old"), str(tmp_path / "new")]) == 1
+        (difference,) = json.loads(capsys.readouterr().out)["differences"]
+        assert difference["hunks"] == [{"old_start": 0, "old": [], "new_start": 0, "new": told}]
+    else:
+        assert main(["diff", str(tmp_path / "old"), str(tmp_path / "new")]) == 1
+        assert capsys.readouterr().out.splitlines()[-1] == f"+ k: {type.name} = {told}"
 
 
 def test_a_bool_that_is_neither():

@@ -164,7 +164,9 @@ def test_a_full_disk(demo):
     assert (run.returncode, run.stderr) == (2, "gguf-schema: standard output: No space left on device\n")
 
 
-def test_memory_is_bounded(tmp_path):
+@pytest.mark.parametrize("form", ["--npy", "--raw"])
+@pytest.mark.parametrize("source", ["path", "standard input"])
+def test_memory_is_bounded(tmp_path, form, source):
     """A tensor of 256 MiB takes a process no more than a few MiB more than one of a few bytes."""
     path = tmp_path / "big.gguf"
     gs.write(path, {}, {"big": np.zeros(1 << 26, np.float32), "small": np.zeros(1, np.float32)})
@@ -172,8 +174,41 @@ def test_memory_is_bounded(tmp_path):
     for name in "small", "big":
         program = "import resource, sys; from gguf_schema.cli import main; status = main(sys.argv[1:]); "
         program += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(status)"
-        arguments = [sys.executable, "-c", program, "extract", str(path), name, str(tmp_path / name)]
-        run = subprocess.run(arguments, capture_output=True, text=True, check=True)
+        file = str(path) if source == "path" else "-"
+        arguments = [sys.executable, "-c", program, "extract", form, file, name, str(tmp_path / name)]
+        with open(path, "rb") as stdin:
+            run = subprocess.run(arguments, stdin=stdin, capture_output=True, text=True, check=True)
         peaks[name] = int(run.stdout) * (1 if sys.platform == "darwin" else 1024)
-    assert (tmp_path / "big").stat().st_size == 128 + (256 << 20)
+    assert (tmp_path / "big").stat().st_size == 128 * (form == "--npy") + (256 << 20)
     assert peaks["big"] - peaks["small"] < 16 << 20
+
+
+def test_no_more_is_mapped_or_read_than_the_tensor(tmp_path, monkeypatch):
+    """Of a file of 40 GiB, which is sparse, a tensor behind all of them."""
+    infos = [
+        {"name": name, "dimensions": [size], "type": Q.I8, "offset": offset}
+        for name, size, offset in (("big", 40 << 30, 0), ("small", 5, 40 << 30))
+    ]
+    head = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos})
+    data_offset = -(-len(head) // 32) * 32
+    with open(tmp_path / "x.gguf", "wb") as file:
+        file.write(head)
+        file.seek(data_offset + (40 << 30))
+        file.write(b"small")
+    monkeypatch.setattr("mmap.mmap", None)
+    with open(tmp_path / "x.gguf", "rb") as opened:
+        for source in tmp_path / "x.gguf", opened:
+            with gs.open(source) as model:
+                assert np.load(io.BytesIO(b"".join(npy(model, "small")))).tobytes() == b"small"
+                begun = npy(model, "big")
+                assert [len(next(begun)) for _ in range(3)] == [128, 1 << 20, 1 << 20]
+
+
+@pytest.mark.parametrize("dimensions", [[0, 2**56], [256, 0, 2**56], [2**56, 2**56, 0]])
+def test_what_numpy_has_no_array_for(dimensions):
+    """Empty tensors whose other dimensions are too many bytes for it: that is said; there are no bytes to take."""
+    model = one_tensor(Q.Q4_K, b"", dimensions)
+    for function in (lambda: model.tensors["t"].data), (lambda: next(npy(model, "t"))):
+        with pytest.raises(gs.GGUFError, match="tensor 't': numpy has no array of shape"):
+            function()
+    assert b"".join(raw(model, "t")) == b""

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import io
+import itertools
 import json
 import os
 import random
@@ -23,7 +24,6 @@ from gguf_schema.cli.hash import KINDS
 from gguf_schema.demo import demo_model
 from gguf_schema.hashing import Hash, hashes, manifest, metadata_hash
 from gguf_schema.hashing.algorithms import ALGORITHMS, METADATA, NAMESPACE
-from gguf_schema.terminal import printable
 
 from .shared import corpus_files
 
@@ -348,12 +348,129 @@ def test_names_cannot_make_lines(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == "3 OK, 0 FAILED, 0 MISSING, 0 UNKNOWN"
 
 
-@given(st.text(min_size=1).filter(lambda name: not re.search(r"[/\\\0]", name)), st.text())
-def test_any_line_is_read_back(file, tensor):
-    base = f"x{file}x"
+NAMES = st.one_of(
+    st.text(st.characters(codec=None, exclude_categories=())),
+    st.text(st.sampled_from("ab:/\\ \n\r\t\x1b\udcff\u202e☃😀n0x")),
+)
+FILES = NAMES.filter(lambda name: name and not re.search(r"[/\\\0]", name))
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.sampled_from(["", "folder/", "a:b/", "C:\\"]), FILES, st.none() | NAMES)
+def test_any_line_is_read_back(folder, file, tensor):
+    """It is one printable line, which begins with a backslash where it holds escapes."""
     hash = Hash("sha256", "00", tensor)
-    (found,) = manifest.parse(manifest.line(f"folder/{base}", hash), base)
-    assert found.tensor == printable(tensor)
+    line = manifest.line(folder + file, hash)
+    assert line.isprintable()
+    assert line.startswith("\\") or line.endswith(file if tensor is None else f"{file}:{tensor}")
+    assert list(manifest.lines(io.BytesIO(line.encode() + b"\n"))) == [line]
+    assert manifest.parse([line], file) == manifest.parse([f"{line}\r"], file) == [hash]
+
+
+@settings(deadline=None, max_examples=500)
+@given(FILES, st.none() | NAMES, FILES)
+def test_no_line_is_about_another_file(file, tensor, other):
+    line = manifest.line(file, Hash("sha256", "00", tensor))
+    if file != other:
+        with pytest.raises(gs.GGUFError, match="no line of the manifest is about"):
+            manifest.parse([line], other)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a b", "x.gguf:a b"),
+        ("a\\nb", r"x.gguf:a\\nb"),
+        ("a\nb", r"x.gguf:a\nb"),
+        (" a ", r"x.gguf:\x20a\x20"),
+        ("a/x.gguf", "x.gguf:a/x.gguf"),
+        ("\u202e\x1b\udcff😀", r"x.gguf:\u202e\x1b\udcff😀"),
+    ],
+)
+def test_lines_in_bytes(name, written):
+    """Those with escapes are marked as sha256sum marks them."""
+    mark = "" if name == "a b" else "\\"
+    assert manifest.line("x.gguf", Hash("sha1", "00", name)) == f"{mark}sha1".ljust(8) + f"  00  {written}"
+
+
+@pytest.mark.parametrize("escape", ["\\q", "\\", "\\x1", "\\U00110000", "\\u12g4", "\\Uffffffff"])
+def test_what_is_no_escape(escape):
+    with pytest.raises(gs.GGUFError, match="line 2 of the manifest is no escaped name"):
+        manifest.parse(["sha256 00 x", f"\\sha256 00 x:{escape}"], "x")
+
+
+LIKE = [
+    "a\nb",
+    "a\\nb",
+    "a\\\nb",
+    "a",
+    " a",
+    "a ",
+    "a\r",
+    "\ta",
+    "x.gguf",
+    "x.gguf:a",
+    "/x.gguf",
+    "a\\x20",
+    "\udcff",
+    "\\udcff",
+]
+"""Names that may be confused with each other."""
+
+
+def test_names_that_look_alike_are_told_apart(tmp_path, monkeypatch, capsys):
+    """The data of any two of them changes places: both are wrong."""
+    monkeypatch.chdir(tmp_path)
+    tensors = {name: np.full(3, number, np.float32) for number, name in enumerate(LIKE)}
+    gs.write("x.gguf", {}, tensors)
+    assert main(["hash", "x.gguf", "--manifest", "m"]) == 0
+    assert main(["hash", "x.gguf", "--check", "m"]) == 0
+    for first, second in itertools.combinations(LIKE, 2):
+        gs.write("x.gguf", {}, {**tensors, first: tensors[second], second: tensors[first]})
+        capsys.readouterr()
+        assert main(["hash", "x.gguf", "--check", "m", "--json"]) == 1
+        lines = json.loads(capsys.readouterr().out)["lines"]
+        assert {line["tensor"] for line in lines if line["status"] == "FAILED"} == {first, second, None}
+    gs.write("x.gguf", {}, {name: tensors[name] for name in LIKE[1:]})
+    assert main(["hash", "x.gguf", "--check", "m", "--json"]) == 1
+    lines = json.loads(capsys.readouterr().out)["lines"]
+    assert [line["tensor"] for line in lines if line["status"] == "MISSING"] == [LIKE[0]]
+
+
+def test_a_name_that_is_there_twice(tmp_path, monkeypatch, capsys):
+    """Each of the tensors is told by a line of its own, in their order; all lines may be there again."""
+    monkeypatch.chdir(tmp_path)
+    infos = [{"name": "t", "dimensions": [32], "type": 24, "offset": 32 * number} for number in range(2)]
+    model = {"metadata_kv": [], "tensor_infos": infos}
+    (tmp_path / "x.gguf").write_bytes(gs.GGUF.build({**model, "tensor_data": b"a" * 32 + b"b" * 32}))
+    first, second = (f"sha256  {hashlib.sha256(letter * 32).hexdigest()}  x.gguf:t" for letter in (b"a", b"b"))
+    for lines, told in (
+        ([first, second], "2 OK, 0 FAILED, 0 MISSING, 0 UNKNOWN"),
+        ([first, second, first, second], "4 OK, 0 FAILED, 0 MISSING, 0 UNKNOWN"),
+        ([first], "1 OK, 0 FAILED, 0 MISSING, 0 UNKNOWN; 1 tensors are in no line"),
+        ([second, first], "0 OK, 2 FAILED, 0 MISSING, 0 UNKNOWN"),
+        ([first, first], "1 OK, 1 FAILED, 0 MISSING, 0 UNKNOWN"),
+    ):
+        (tmp_path / "m").write_text("\n".join(lines))
+        assert main(["hash", "--no-check", "x.gguf", "--check", "m"]) == int(
+            told[0] == "0" or ";" in told or "1 F" in told
+        )
+        assert capsys.readouterr().out.splitlines()[-1] == told
+
+
+def test_a_manifest_of_any_size_is_read_in_little_memory(demo, tmp_path, capsys):
+    """4 GiB of zeros are no line, and lines about other files are not kept."""
+    assert main(["hash", demo, "--manifest", "long"]) == 0
+    with open("long", "ab") as long, open("sparse", "wb") as sparse:
+        long.write(b"sha256  00  other.gguf:a\n" * (1 << 18))
+        sparse.truncate(1 << 32)
+    tracemalloc.start()
+    assert main(["hash", demo, "--check", "sparse"]) == 2
+    assert main(["hash", demo, "--check", "long"]) == 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "line 1 of the manifest is longer than" in capsys.readouterr().err
+    assert peak < 5 << 20
 
 
 @pytest.mark.parametrize("name", ["a\u00a0b", "a\u2028b", "a\x85b", "a\x0bb", "trailing ", "a:b/c d"])

@@ -413,6 +413,45 @@ def test_what_is_written_of_a_set_is_no_shard(tmp_path, form, first_without):
         assert (tmp_path / "one.gguf").read_bytes() == saved(merge(opened)) == model()
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_place_of_a_shard_is_that_of_the_file_that_is_named(prefix, number, capsys):
+    """All else that `get` tells is of the model."""
+    for key, value in {
+        "split.no": number - 1,
+        "split.count": 3,
+        "split.tensors.count": 10,
+        "general.name": "test",
+    }.items():
+        assert main(["get", str(path_of(prefix, number)), key]) == 0
+        assert capsys.readouterr().out == f"{value}\n"
+
+
+@pytest.mark.parametrize("command", ["info", "extract", "get"])
+@pytest.mark.parametrize("spoil", [None, missing, cut_head])
+@pytest.mark.parametrize("edited", [1, 2, 3])
+def test_an_interrupted_edit_of_any_shard_is_told(prefix, command, edited, spoil, tmp_path, capsys):
+    """Once, also where the shards make no set, perhaps because of it."""
+    arguments = {"info": [], "extract": ["blk.0.w", str(tmp_path / "out")], "get": ["general.name"]}[command]
+    Path(f"{path_of(prefix, edited)}.journal").write_bytes(b"")
+    if spoil:
+        spoil(prefix)
+    assert main([command, str(path_of(prefix, 1)), *arguments]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "an edit of it was interrupted" in line]
+    assert len(told) == 1
+    assert str(path_of(prefix, edited)) in told[0]
+
+
+@pytest.mark.parametrize("spoil", [None, cut_head])
+@pytest.mark.parametrize("edited", [1, 2, 3])
+def test_merge_refuses_shards_an_edit_of_which_was_interrupted(prefix, edited, spoil, tmp_path, capsys):
+    Path(f"{path_of(prefix, edited)}.journal").write_bytes(b"")
+    if spoil:
+        spoil(prefix)
+    assert main(["merge", str(path_of(prefix, 1)), str(tmp_path / "out")]) == 2
+    assert f"{path_of(prefix, edited)}: an edit of it was interrupted" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_shard_that_is_opened_alone_is_written_as_one(prefix):
     with gs.open(path_of(prefix, 2), shards=False) as opened:
         gs.write(prefix, opened.metadata, opened.tensors)
@@ -441,8 +480,122 @@ def test_pairs_of_later_shards_that_are_left_out_are_told(prefix):
         gs.write(out, pairs, opened.tensors)
     path_of(prefix, 2).write_bytes(out.getvalue())
     with open_shards(path_of(prefix, 1)) as opened:
-        (change,) = merge(opened).changes
-        assert change.message.startswith("an.other of ")
+        expected = [(f"metadata_kv[{len(pairs) - 1}]", f"in {path_of(prefix, 2)} an.other is left out")]
+        assert merge(opened).changes == split(opened).changes == expected
+
+
+def with_tail(path):
+    path.write_bytes(path.read_bytes() + b"tail")
+
+
+def with_odd_padding(path):
+    data = bytearray(path.read_bytes())
+    with gs.open(path, shards=False) as opened:
+        data[opened.infos_end] = 1
+    path.write_bytes(data)
+
+
+def with_odd_bytes_behind_a_tensor(path):
+    data = bytearray(path.read_bytes())
+    with gs.open(path, shards=False) as opened:
+        tensor = opened.tensors.infos[0]
+        data[tensor.data_offset + tensor.n_bytes + 1] = 1
+    path.write_bytes(data)
+
+
+def with_a_cut_end(path):
+    with gs.open(path, shards=False) as opened:
+        last = opened.tensors.infos[-1]
+    os.truncate(path, last.data_offset + last.n_bytes)
+
+
+def laid_out(path, offsets):
+    """Make a shard whose tensors stand at these offsets."""
+    with gs.open(path, shards=False) as opened:
+        infos = [dict(info) for info in opened.head.tensor_infos]
+        ends = [offset + tensor.n_bytes for offset, tensor in zip(offsets, opened.tensors.infos, strict=True)]
+        data = bytearray(-(-max(ends) // 32) * 32)
+        for info, tensor, offset in zip(infos, opened.tensors.infos, offsets, strict=True):
+            info["offset"] = offset
+            data[offset : offset + tensor.n_bytes] = tensor.data.tobytes()
+        file = {"metadata_kv": opened.head.metadata_kv, "tensor_infos": infos, "tensor_data": bytes(data)}
+    path.write_bytes(gs.GGUF.build(file))
+
+
+def with_gaps(path):
+    with gs.open(path, shards=False) as opened:
+        laid_out(path, [2 * tensor.offset for tensor in opened.tensors.infos])
+
+
+def in_another_order(path):
+    """The first and the third are of one size, and so are the second and the fourth."""
+    with gs.open(path, shards=False) as opened:
+        first, second, *others = (tensor.offset for tensor in opened.tensors.infos)
+    laid_out(path, [others[0], second, first, *others[1:]])
+
+
+def of_another_version(path):
+    with gs.open(path, shards=False) as opened:
+        data = saved(gs.rewrite(opened, layout=gs.structs("<", 2)))
+    path.write_bytes(data)
+
+
+def of_another_alignment(path):
+    with gs.open(path, shards=False) as opened:
+        data = io.BytesIO()
+        gs.write(data, opened.metadata, opened.tensors, alignment=64)
+    path.write_bytes(data.getvalue())
+
+
+ODDITIES = [
+    ("123", with_tail, {"tail": "4 bytes after the last tensor are left out"}),
+    ("12", with_odd_padding, {"padding": "1 bytes of padding, from byte "}),
+    ("123", with_odd_bytes_behind_a_tensor, {"tensor_data": "1 bytes of padding, from byte "}),
+    ("123", with_a_cut_end, {"tensor_data": "28 zeros are added after the last tensor"}),
+    (
+        "123",
+        with_gaps,
+        {"tensor_data": "bytes between tensors, from byte ", "tensor_infos": "do not follow each other"},
+    ),
+    ("12", in_another_order, {"tensor_infos": "do not follow each other in the order of the infos"}),
+    ("23", of_another_version, {"version": " becomes "}),
+    ("23", of_another_alignment, {"alignment": "64 becomes 32", "metadata_kv[3]": "general.alignment is left out"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "spoil", "told"),
+    [(int(number), spoil, told) for numbers, spoil, told in ODDITIES for number in numbers],
+    ids=lambda part: getattr(part, "__name__", None),
+)
+def test_what_is_lost_of_any_shard_is_told(prefix, number, spoil, told, tmp_path, capsys):
+    """By both commands, and by their --dry-run; and nothing else is."""
+    path = path_of(prefix, number)
+    with gs.open(path) as before:
+        data = {tensor.name: tensor.data.tobytes() for tensor in before.tensors.infos}
+    spoil(path)
+    with gs.open(path) as opened:
+        changes = merge(opened).changes
+        assert split(opened, max_tensors=3).changes == changes
+        assert {change.path for change in changes} == set(told)
+        for change in changes:
+            assert change.message.startswith(f"in {path} ")
+            assert told[change.path] in change.message
+        merge(opened).save(tmp_path / "merged.gguf")
+    with gs.open(tmp_path / "merged.gguf") as merged:
+        assert {tensor.name: tensor.data.tobytes() for tensor in merged.tensors.infos} == data
+    for command, word in (
+        (["merge", str(path), str(tmp_path / "out.gguf")], "changed"),
+        (
+            ["split", str(path), str(tmp_path / "n")],
+            "not kept",
+        ),
+    ):
+        expected = {f"{word}: {change.path}: {change.message}" for change in changes}
+        assert main([*command, "--dry-run"]) == 0
+        assert expected <= set(capsys.readouterr().out.splitlines())
+        assert main(command) == 0
+        assert expected <= {line.split(": ", 2)[2] for line in capsys.readouterr().err.splitlines()}
 
 
 @pytest.mark.parametrize("alignment", [8, 64, 4096])
@@ -628,6 +781,30 @@ def test_a_folder_that_is_missing(tmp_path, capsys):
     (tmp_path / "in.gguf").write_bytes(model())
     assert main(["split", str(tmp_path / "in.gguf"), str(tmp_path / "nowhere" / "m")]) == 2
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_an_old_set_stays_where_a_folder_is_in_the_way(prefix, tmp_path, capsys):
+    """It cannot be replaced, which is known before the first shard of the old set is removed."""
+    path_of(prefix, 2).unlink()
+    path_of(prefix, 2).mkdir()
+    kept = {number: path_of(prefix, number).read_bytes() for number in (1, 3)}
+    (tmp_path / "in.gguf").write_bytes(model(9))
+    command = ["split", str(tmp_path / "in.gguf"), str(prefix), "--max-tensors", "3", "--force"]
+    assert main(command) == 2
+    assert f"cannot write {path_of(prefix, 2)}: Is a directory" in capsys.readouterr().err
+    assert {number: path_of(prefix, number).read_bytes() for number in (1, 3)} == kept
+    assert len(os.listdir(tmp_path)) == 4
+
+
+def test_an_old_set_of_another_count_stays_whole(prefix, tmp_path):
+    """Its names are others, which its files agree with: neither set is taken for the other, nor for a mixture."""
+    before = tree(tmp_path)
+    with gs.open(model(6)) as opened:
+        split(opened, max_tensors=3).save(prefix)
+    assert {name: data for name, data in tree(tmp_path).items() if name in before} == before
+    for path, count in (path_of(prefix, 2, of=3), 10), (path_of(prefix, 2, of=2), 6):
+        with gs.open(path) as opened:
+            assert len(opened.tensors) == count
 
 
 def test_nothing_appears_where_a_tensor_cannot_be_read(prefix, tmp_path):

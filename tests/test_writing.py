@@ -270,3 +270,35 @@ def test_what_llama_cpp_refuses_is_written_and_the_readme_says_who_tells(path, n
     assert command in (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     assert main([*command.split()[1:-1], str(path)]) == 1
     assert "(refused)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "last"),
+    [
+        (V.BOOL, 2, b"\2"),
+        (V.BOOL, np.uint8(255), b"\xff"),
+        (A(V.BOOL), [True, 2, 0], b"\1\2\0"),
+        (A(V.BOOL), np.array([2, 1, 0]), b"\2\1\0"),
+        (A(V.ARRAY, (A(V.BOOL), A(V.BOOL))), [[True], [2]], b"\2"),
+    ],
+)
+def test_bool_bytes_that_default_takes_and_strict_does_not_are_written(path, type, value, last, capsys):
+    """They cannot be told from those that were read, which come back byte by byte."""
+    gs.write(path, {"general.architecture": (V.STRING, "llama"), "a.b": (type, value)})
+    data = path.read_bytes()
+    assert data.endswith(last)
+    with gs.open(path) as model:
+        for metadata in model.metadata, model.metadata.pairs, {**model.metadata, "a.b": (type, model.metadata["a.b"])}:
+            again = io.BytesIO()
+            gs.write(again, metadata)
+            assert again.getvalue() == data
+    assert main(["check", str(path)]) == 0
+    assert "bool-byte" in capsys.readouterr().out
+    assert main(["check", "--strict", str(path)]) == 1
+
+
+@pytest.mark.parametrize("value", [256, -1, 2.0, "true", None])
+def test_what_is_no_bool_byte_is_not_written(value):
+    for type, given in (V.BOOL, value), (A(V.BOOL), [True, value]):
+        with pytest.raises(gs.BuildError, match=r"^metadata_kv\[0\]\.value"):
+            gs.plan({"a.b": (type, given)})

@@ -5,7 +5,7 @@ import json
 import sys
 
 from .arguments import Commands, model_command
-from .streams import say, whole_model
+from .streams import model, say, whole_model
 
 
 def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
@@ -13,9 +13,11 @@ def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
     from ..edit.types import type_text
     from ..edit.values import to_json
     from ..enums import GGUFValueType
+    from ..keys import SPLIT_KEYS
     from ..terminal import printable
 
-    with whole_model(args) as opened:
+    reader = model if args.key in SPLIT_KEYS else whole_model  # those tell of the file, not of the model
+    with reader(args) as opened:
         pair = next((pair for pair in opened.metadata.pairs if pair.key == args.key), None)
         if pair is None:
             say(args.file, f"there is no key {args.key!r}")

@@ -54,8 +54,8 @@ def _check(args: argparse.Namespace, named: list[str]) -> tuple[str, int]:
     from ..progress import progress
 
     try:
-        with open(args.check, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            wanted = manifest.parse(file.read(), args.file)
+        with open(args.check, "rb") as file:
+            wanted = manifest.parse(manifest.lines(file), args.file)
     except OSError as error:
         raise GGUFError(f"cannot read {args.check}: {error.strerror or error}") from None
     if named:

@@ -3,7 +3,7 @@
 import argparse
 
 from .arguments import Commands, command
-from .streams import allow_many_files, demand_settled
+from .streams import allow_many_files, demand_settled, files_of
 from .writing import OUT_HELP, add_options, written
 
 
@@ -13,8 +13,8 @@ def merge(args: argparse.Namespace) -> tuple[str | None, int]:
     from ..shards import open_shards
 
     allow_many_files()
+    demand_settled(files_of(args.file))
     with open_shards(args.file) as model:
-        demand_settled(shard.name for shard in model.shards)
         plan = merged(model)
         if args.dry_run:
             return str(plan), 0

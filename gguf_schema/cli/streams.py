@@ -37,15 +37,23 @@ def whole_model(args: argparse.Namespace) -> Model:
     if args.file in (None, "-"):
         return model(args)
     allow_many_files()
+    for file in files_of(args.file):
+        _tell_of_edits(file)
     try:
-        whole = shards.open(named(args.file), check=not args.no_check)
+        whole = shards.open(args.file, check=not args.no_check)
     except ShardError as error:
         say(args.file, f"{error}; this is about this file alone")
-        return model(args)
+        whole = open(args.file, check=not args.no_check)
     for shard in whole.shards if args.no_check else ():
         for fault in shard.faults():
             say(shard.name, str(fault))
     return whole
+
+
+def files_of(file: str) -> list[str]:
+    """The files of the model that a file is a shard of, by its name; of any other file itself."""
+    name = shards.ShardName.of(file)
+    return [file] if name is None else list(map(str, name.all()))
 
 
 def opened(file: str | None, no_check: bool) -> Model:
@@ -66,12 +74,17 @@ def opened(file: str | None, no_check: bool) -> Model:
 def named(file: str) -> str | BinaryIO:
     """The path, or of "-" standard input. If an edit of the file is under way or was interrupted, stderr says so."""
     if file != "-":
-        if told := trouble(file):
-            say(file, told)
+        _tell_of_edits(file)
         return file
     if sys.stdin is None:
         raise OSError("standard input is closed")
     return sys.stdin.buffer
+
+
+def _tell_of_edits(file: str) -> None:
+    """Say that an edit of a file is under way or was interrupted."""
+    if told := trouble(file):
+        say(file, told)
 
 
 def demand_settled(files: Iterable[str]) -> None:

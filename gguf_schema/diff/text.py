@@ -1,17 +1,15 @@
 """Differences as text for a person, and as JSON for programs."""
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..enums import ArrayType, GGUFValueType
+from ..enums import ArrayType, GGUFValueType, ValueType
 from ..layout import type_name
-from ..schema import structs
 from ..terminal import printable
-from ..values import MetadataKV, to_json
+from ..values import MetadataKV, exact_float, to_json
 from .difference import Difference, Move, is_note
 from .sequences import Hunk, hunks, numbered
 from .tensors import Blocks, Info
@@ -39,8 +37,8 @@ def as_json(old: str, new: str, found: Iterable[Difference], with_data: bool) ->
     """One JSON object: `old` and `new` (names), `same`, `data` (whether it was compared), `differences`, `notes`.
 
     Each difference has `kind`, `name`, `old_path`, `new_path`, `old` and `new`. In the last two, pairs are objects of
-    `type` and `value`, infos of `type` and `dimensions`; a NaN has its bits. Instead of them, an array that changed has
-    `hunks`, with index and elements on each side, data `blocks`, and an order `moved`.
+    `type` and `value`, infos of `type` and `dimensions`; floats are those of `values.exact_float`. Instead of them, an
+    array that changed has `hunks`, with index and elements on each side, data `blocks`, and an order `moved`.
     """
     records: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     for difference in found:
@@ -63,9 +61,9 @@ def _record(difference: Difference) -> dict[str, Any]:
         record["hunks"] = [
             {
                 "old_start": hunk.old_start,
-                "old": _plain(old, old.value[hunk.old_start : hunk.old_end]),
+                "old": _elements(old, hunk.old_start, hunk.old_end),
                 "new_start": hunk.new_start,
-                "new": _plain(new, new.value[hunk.new_start : hunk.new_end]),
+                "new": _elements(new, hunk.new_start, hunk.new_end),
             }
             for hunk in detail
         ]
@@ -79,26 +77,27 @@ def _record(difference: Difference) -> dict[str, Any]:
 
 def _json(side: Any) -> Any:
     if isinstance(side, MetadataKV):
-        return {"type": str(side.type), "value": _plain(side, side.value)}
+        return {"type": str(side.type), "value": _plain(side.type, side.value)}
     if isinstance(side, Info):
         return {"type": type_name(side.type), "dimensions": list(side.dimensions)}
     return side
 
 
-def _plain(pair: MetadataKV, value: Any) -> Any:
-    """A value of a pair, or some elements of it, as JSON has it; of a NaN the bits, too."""
-    type = pair.type.type if isinstance(pair.type, ArrayType) else pair.type
-    if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
-        numbers = [_number(type, number) for number in np.atleast_1d(value)]
-        return numbers if isinstance(value, np.ndarray) else numbers[0]
+def _plain(type: ValueType, value: Any) -> Any:
+    """A value as JSON has it."""
+    if not isinstance(type, ArrayType):
+        return exact_float(type, value) if isinstance(value, float) else value
+    if type.type is GGUFValueType.ARRAY:
+        return [_plain(inner, item) for inner, item in zip(type.items, value, strict=True)]
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return [exact_float(type.type, number) for number in value]
     return to_json(value)
 
 
-def _number(type: GGUFValueType, number: Any) -> Any:
-    if not math.isnan(number):
-        return to_json(float(number))
-    bits = structs(">").numbers[type].build(number)
-    return f"NaN 0x{bits.hex()}"
+def _elements(pair: MetadataKV, start: int, end: int) -> Any:
+    """Some elements of an array as JSON has them."""
+    assert isinstance(pair.type, ArrayType)
+    return _plain(ArrayType(pair.type.type, pair.type.items[start:end]), pair.value[start:end])
 
 
 def _lines(difference: Difference) -> Iterator[str]:
@@ -158,7 +157,7 @@ def _element(type: GGUFValueType, value: Any) -> str:
     if type is GGUFValueType.ARRAY:
         return f"{len(value)} elements"
     if isinstance(value, float | np.floating):
-        return str(_number(type, value))
+        return str(exact_float(type, value))
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= LETTERS else f"{text[:LETTERS]}…"
 

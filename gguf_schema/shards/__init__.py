@@ -2,6 +2,7 @@
 
 names       what the files are called
 opening     all files of a model by the name of any, and whether they belong together
+losing      what is not kept of the files
 splitting   a model as shards
 merging     shards as one file
 """

@@ -1,11 +1,9 @@
 """Shards as one file."""
 
-from collections.abc import Iterator
-
-from ..canonical import canonical
 from ..file import Model
 from ..keys import SPLIT_KEYS
-from ..write import Change, Plan, canonical_pieces
+from ..write import Plan, canonical_pieces
+from .losing import lost
 from .splitting import data_piece
 
 
@@ -16,7 +14,8 @@ def merge(model: Model) -> Plan:
         model: What `open_shards` opened; it must stay open until the plan is saved.
 
     Returns:
-        The plan; its `changes` are pairs of later shards that the first one does not have, and that are left out.
+        The plan; its `changes` are what it does not keep of the shards: pairs of later ones that the first does not
+        have, other versions and alignments than its, gaps, odd padding, tails.
 
     Raises:
         BuildError: `open` would refuse the file.
@@ -25,14 +24,4 @@ def merge(model: Model) -> Plan:
     pairs = [pair for pair in model.head.metadata_kv if pair["key"] not in SPLIT_KEYS]
     infos = [info for shard in model.shards for info in shard.head.tensor_infos]
     data = [data_piece(tensor, model.order) for tensor in model.tensors.infos]
-    return Plan(canonical_pieces(model.layout, pairs, infos, data), list(_left_out(model)))
-
-
-def _left_out(model: Model) -> Iterator[Change]:
-    """Pairs of later shards that are not in the first."""
-    first = {pair["key"]: pair for pair in model.head.metadata_kv}
-    for shard in model.later:
-        for index, pair in enumerate(shard.head.metadata_kv):
-            held = first.get(pair["key"])
-            if pair["key"] not in SPLIT_KEYS and (held is None or canonical(held) != canonical(pair)):
-                yield Change(f"metadata_kv[{index}]", f"{pair['key']} of {shard.name} is left out")
+    return Plan(canonical_pieces(model.layout, pairs, infos, data), list(lost(model, data)))

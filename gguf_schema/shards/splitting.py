@@ -8,12 +8,13 @@ from ..enums import ArrayType
 from ..errors import BuildError
 from ..file import Model, Tensor
 from ..keys import ALIGNMENT, SPLIT_COUNT, SPLIT_KEYS, SPLIT_NO, SPLIT_TENSORS, Key
-from ..layout import Fields, align_up, alignment_of
+from ..layout import Fields, align_up
 from ..limits import DEFAULT_ALIGNMENT
 from ..targets import Piece, Range, Show, save_set
 from ..tensor_data import extent
 from ..terminal import printable
-from ..write import Change, Plan, canonical_pieces, not_kept, tensor_content
+from ..write import Change, Plan, canonical_pieces, tensor_content
+from .losing import lost
 from .names import ShardName
 
 MAX_TENSORS = 128
@@ -29,7 +30,7 @@ class Split(NamedTuple):
     Attributes:
         plans: The file of each.
         tensors: The number of tensors in each.
-        changes: What merging them will not give back.
+        changes: What merging them will not give back; of a model that was in shards already, what they do not keep.
     """
 
     plans: Sequence[Plan]
@@ -102,7 +103,7 @@ def split(
         own = [*(aligned if number else pairs), *_place(number, len(groups), len(tensors))]
         chosen = [infos[index] for index in group], [data[index] for index in group]
         plans.append(Plan(canonical_pieces(model.layout, own, *chosen)))
-    return Split(plans, list(map(len, groups)), list(_lost(model, infos, data)))
+    return Split(plans, list(map(len, groups)), [*_replaced(model), *lost(model, data)])
 
 
 def data_piece(tensor: Tensor, order: str) -> Piece:
@@ -144,11 +145,8 @@ def _pair(key: Key, value: Any) -> dict[str, Any]:
     return {"key": key.template, "value_type": key.type, "value": value}
 
 
-def _lost(model: Model, infos: Sequence[Fields], data: Sequence[Piece]) -> Iterator[Change]:
-    """What merging will not give back of a model in one file."""
-    if model.later:
-        return
-    for index, pair in enumerate(model.head.metadata_kv):
+def _replaced(model: Model) -> Iterator[Change]:
+    """The keys of a file that is no shard, and says what only shards should."""
+    for index, pair in enumerate(() if model.later else model.head.metadata_kv):
         if pair["key"] in SPLIT_KEYS:
             yield Change(f"metadata_kv[{index}]", f"{pair['key']} is replaced, and goes when the shards are merged")
-    yield from not_kept(model, infos, data, alignment_of(model.head.metadata_kv))

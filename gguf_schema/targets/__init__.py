@@ -101,6 +101,9 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
     paths = {real_path(path): pieces for path, pieces in files.items()}
     if len(paths) < len(files):
         raise FileExistsError(errno.EEXIST, "two of the names are links to one file", next(iter(files)))
+    for path in paths:
+        if os.path.isdir(path):  # would be found out when the first of an old set is gone
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     needed = [sum(_new_bytes(path, pieces) for path, pieces in paths.items()), *[0] * len(paths)]
     with contextlib.ExitStack() as stack:
         opened = [

@@ -56,7 +56,7 @@ def write(
         metadata: What `open` read (`model.metadata`), a list of (key, type, value), or a mapping from key to a value
             or to a pair (type, value), where type is a GGUFValueType or an ArrayType: `ArrayType(INT32)`; of arrays in
             an array one for each, `ArrayType(ARRAY, (ArrayType(INT32), ArrayType(INT8)))`. Types that are not given are
-            inferred (see `values.infer`).
+            inferred (see `values.infer`). BOOL takes any byte, as files have it; `check` warns of all but 0 and 1.
         tensors: What `open` read (`model.tensors`), a list of Tensors and NewTensors, or a mapping from name to a
             Tensor, a NewTensor (of data from anywhere), a numpy array, or a pair (type, array). An array of a plain
             dtype says its type itself. Quantised data comes as the structured dtype of its block, one element a block,

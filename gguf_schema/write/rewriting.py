@@ -144,7 +144,7 @@ def not_kept(model: Model, tensor_infos: Sequence[Fields], data: Sequence[Piece]
     """What the canonical layout does not keep of an open file: offsets, and what stands around the tensors.
 
     Args:
-        model: The file.
+        model: The file; of a model in shards one of them.
         tensor_infos: The infos of the tensors that are kept, in the wire form.
         data: The data of each.
         alignment: Of the canonical layout, in bytes.
@@ -192,7 +192,8 @@ def _moves(tensor_infos: Sequence[Fields], data: Sequence[Piece], alignment: int
 
 def _leftovers(model: Model) -> Iterator[Change]:
     """What a canonical file does not keep of what stands around the tensors."""
-    tensors = sorted(model.tensors.infos, key=lambda tensor: tensor.offset)
+    own = (tensor for tensor in model.tensors.infos if tensor.file is model)
+    tensors = sorted(own, key=lambda tensor: tensor.offset)
     if not tensors:
         if model.size > model.infos_end:
             yield Change("tail", f"{model.size - model.infos_end} bytes after the metadata are left out")
