@@ -8,7 +8,7 @@ from ..errors import GGUFError
 from ..file import Model
 from ..journal import Part, Record, Span
 from ..sources import FileSource, Source
-from ..targets import Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
+from ..targets import Naming, Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
 from .parts import inverse, joined
 from .planning import Plan
 
@@ -67,8 +67,8 @@ def apply(plan: Plan, show: Show | None = None) -> None:
         if plan.record is not None:
             journal.apply(path, handle, plan.record)
             return
-        with journal.keeping(path, _record_of_rewrite(plan)):
-            save_pieces(path, _pieces(plan.model, plan.parts), show=show)
+        naming = journal.keeping(path, _record_of_rewrite(plan))
+        save_pieces(path, _pieces(plan.model, plan.parts), show=show, naming=naming)
 
 
 def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
@@ -84,10 +84,10 @@ def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
     """
     real = os.path.realpath(path)
 
-    def rewrite(record: Record) -> None:
+    def rewrite(record: Record, naming: Naming) -> None:
         source = FileSource(real)
         try:
-            save_pieces(real, [_piece(source, part) for part in record.parts], show=show)
+            save_pieces(real, [_piece(source, part) for part in record.parts], show=show, naming=naming)
         finally:
             source.close()
 

@@ -3,7 +3,6 @@
 On disk it is a line with the format's name and the SHA-256 of all that follows, a line of JSON, and bytes.
 """
 
-import contextlib
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GGUFError
-from ..targets import sync_folder
+from ..targets import replacing
 
 FIRST_LINE = "gguf-schema journal 1 {}\n"
 START = FIRST_LINE.partition("{}")[0].encode()
@@ -207,39 +206,10 @@ def _is_sound(record: Record) -> bool:
     )
 
 
-def write_durably(path: str, data: bytes, mode: int) -> None:
-    """Write a file that appears whole, once it is on the disk."""
-    with appearing(path, data, mode):
-        pass
-
-
-@contextlib.contextmanager
-def appearing(path: str, data: bytes, mode: int) -> Iterator[str]:
-    """Write a file to the disk under another name, that which is given; it gets its own when the block ends well."""
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.tmp")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)  # left by a process that was killed
-    try:
-        _write_new(temporary, data, mode)
-        yield temporary
-        os.replace(temporary, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename in (None, temporary):
-            raise type(error)(error.errno, error.strerror, path) from None
-        raise
-    sync_folder(folder)
-
-
-def _write_new(path: str, data: bytes, mode: int) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    try:
-        write_at(handle, 0, data)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def write_durably(path: str, data: bytes, like: str) -> None:
+    """Write a file that appears whole, once it is on the disk, with the owner and the permissions of another one."""
+    with replacing(path, True, len(data), like=like) as file:
+        write_at(file.fileno(), 0, data)
 
 
 def write_at(handle: int, position: int, data: bytes) -> None:

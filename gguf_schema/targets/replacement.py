@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import BinaryIO
 
@@ -15,6 +15,10 @@ except ImportError:  # Windows
 
 MARK = "gguf_schema"
 """In the names of temporary files, so that no other program's is taken for ours."""
+
+Naming = Callable[[os.stat_result], contextlib.AbstractContextManager[object]]
+"""Called with the state of a new file that is whole on the disk. What it gives is entered before the file gets its
+name, and left when it has that, while it is still locked."""
 
 FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, "EDQUOT", errno.ENOSPC)}
 """What the system says when bytes are too many for it."""
@@ -33,13 +37,17 @@ def real_path(path: str | os.PathLike[str]) -> str:
 
 
 @contextlib.contextmanager
-def replacing(path: str, overwrite: bool, needed: int) -> Iterator[BinaryIO]:
+def replacing(
+    path: str, overwrite: bool, needed: int, naming: Naming | None = None, like: str | None = None
+) -> Iterator[BinaryIO]:
     """A new file, put in the place of `path` when the block ends without an error; an old one stays whole until then.
 
     Args:
         path: Not a symbolic link.
         overwrite: Whether an old file may be replaced.
         needed: Bytes that will surely take up room on the disk.
+        naming: What goes with its getting its name.
+        like: The file whose owner and permissions it gets, if not the old one.
 
     Raises:
         FileExistsError: An old file is there that may not be replaced.
@@ -54,17 +62,18 @@ def replacing(path: str, overwrite: bool, needed: int) -> Iterator[BinaryIO]:
         raise type(error)(error.errno, error.strerror, path) from None
     with open(handle, "wb") as file:
         try:
-            _keep_owner_and_mode(path, handle)
+            _keep_owner_and_mode(like or path, handle)
             _demand_room(handle, needed, path)
             yield file
             file.flush()
             os.fsync(handle)
             if fcntl is None:
                 file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
-            if overwrite:
-                os.replace(temporary, path)
-            else:
-                _link(temporary, path)
+            with naming(os.stat(temporary)) if naming else contextlib.nullcontext():
+                if overwrite:
+                    os.replace(temporary, path)
+                else:
+                    _link(temporary, path)
         except BaseException as error:
             with contextlib.suppress(OSError):
                 file.close()
