@@ -491,6 +491,23 @@ def test_two_editors_at_once(capsys, path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")
+@pytest.mark.parametrize(
+    "command",
+    [["set", "model.gguf", "there.gguf", "a:BOOL=1"], ["convert", "model.gguf", "there.gguf", "--order", "big"]],
+)
+def test_what_another_edits_is_not_replaced(capsys, path, command):
+    there = path.with_name("there.gguf")
+    there.write_bytes(demo_model())
+    with journal.exclusive(str(there)):
+        status, _, err = run(capsys, *command, "--force")
+    assert status == 2
+    assert f"another process is editing {there}: it is not replaced" in err
+    assert there.read_bytes() == demo_model()
+    assert run(capsys, *command, "--force")[0] == 0
+    assert there.read_bytes() != demo_model()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")
 def test_links_are_told_of(capsys, path):
     os.symlink("model.gguf", "link.gguf")
     os.link("model.gguf", "hard.gguf")

@@ -14,7 +14,7 @@ import pytest
 from gguf_schema import journal
 from gguf_schema.errors import GGUFError
 from gguf_schema.journal import BusyError, Change, record
-from gguf_schema.targets import bytes_piece, save_pieces
+from gguf_schema.targets import bytes_piece, replacing, save, save_pieces, save_set
 from tests.killing import killed, restore
 
 OLD = bytes(range(256)) * 40
@@ -388,6 +388,32 @@ def test_the_second_editor_is_told(path):
         assert "just being edited" in journal.trouble(path)
         other.send_signal(signal.SIGKILL)
     assert "was interrupted" in journal.trouble(path)
+
+
+@posix
+def test_what_is_edited_is_not_replaced_and_what_is_replaced_not_edited(path):
+    """Several may replace it at once: the last one wins, with a whole file."""
+    with journal.exclusive(str(path)):
+        with pytest.raises(BusyError, match=f"another process is editing {path}: it is not replaced"):
+            save(path, [NEW])
+        with pytest.raises(BusyError):
+            save_set({str(path): [bytes_piece("new", NEW)]})
+    assert (path.read_bytes(), names(path)) == (OLD, ["file.gguf"])
+
+    def chunks():
+        save(path, [b"first"])
+        with replacing(str(path), True, 0) as other:
+            other.write(b"second")
+            with pytest.raises(BusyError), journal.exclusive(str(path)):
+                pass
+        yield NEW
+
+    save(path, chunks())
+    assert (path.read_bytes(), names(path)) == (NEW, ["file.gguf"])
+    change_back = journal.in_place(len(NEW), [Change(0, NEW[:6000], OLD[:6000])])
+    with journal.exclusive(str(path)) as handle:
+        journal.apply(str(path), handle, change_back)
+    assert path.read_bytes() == OLD
 
 
 @posix

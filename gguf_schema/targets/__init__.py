@@ -13,6 +13,7 @@ from typing import BinaryIO
 from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy, to_border
 from .folders import own_folder
+from .locking import BusyError, lock
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
 from .replacement import Naming, real_path, replacing, sync_folder
@@ -25,6 +26,8 @@ __all__ = [
     "own_folder",
     "sync_folder",
     "replacing",
+    "lock",
+    "BusyError",
     "Naming",
     "Piece",
     "bytes_piece",
@@ -59,6 +62,7 @@ def save(target: Target, chunks: Iterable[memoryview | bytes], *, overwrite: boo
     Raises:
         TypeError: The target is neither.
         FileExistsError: A file is there that may not be replaced.
+        BusyError: Somebody edits that file.
         OSError: It cannot be written.
     """
     with _opened(target, overwrite, 0) as (file, _):
@@ -81,12 +85,13 @@ def save_pieces(
         pieces: In order. Ranges of files on disk go from file to file (see `copying`) where the target is a path.
         overwrite: Whether a file that is there may be replaced.
         show: Called with the bytes that are written and the whole, often.
-        naming: What goes with the getting of its name of a new file.
+        naming: As of `replacement.replacing`.
 
     Raises:
         TypeError: The target is neither a path nor a binary file object.
         BuildError: A piece does not come as it should, or a file was written to meanwhile; the path says which.
         FileExistsError: A file is there that may not be replaced.
+        BusyError: Somebody edits that file.
         OSError: It cannot be written, or a source cannot be read.
     """
     with _opened(target, overwrite, _new_bytes(target, pieces), naming) as (file, by_kernel):
@@ -105,7 +110,8 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
         show: Called with the bytes of all files that are written and the whole, often.
 
     Raises:
-        BuildError, FileExistsError, OSError: As `save_pieces`. Nothing appears, unless it happens while files do.
+        BuildError, FileExistsError, BusyError, OSError: As `save_pieces`. Nothing appears, unless it happens while
+            files do.
     """
     count = _counter([piece for pieces in files.values() for piece in pieces], show)
     paths = {real_path(path): pieces for path, pieces in files.items()}

@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import BinaryIO
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from .locking import lock, unedited
 
 MARK = "gguf_schema"
 """In the names of temporary files, so that no other program's is taken for ours."""
@@ -46,11 +43,12 @@ def replacing(
         path: Not a symbolic link.
         overwrite: Whether an old file may be replaced.
         needed: Bytes that will surely take up room on the disk.
-        naming: What goes with its getting its name.
+        naming: What goes with its getting its name. Whoever gives this edits the old file, and has it locked.
         like: The file whose owner and permissions it gets, if not the old one.
 
     Raises:
         FileExistsError: An old file is there that may not be replaced.
+        BusyError: Somebody edits the old file.
         OSError: The disk is full, the folder cannot be written to, and the like; with the path.
     """
     if not overwrite and os.path.lexists(path):
@@ -60,14 +58,16 @@ def replacing(
         temporary, handle = _temporary(path)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, path) from None
-    with open(handle, "wb") as file:
+    with open(handle, "wb") as file, contextlib.ExitStack() as stack:
         try:
+            if naming is None:
+                stack.enter_context(unedited(path))
             _keep_owner_and_mode(like or path, handle)
             _demand_room(handle, needed, path)
             yield file
             file.flush()
             os.fsync(handle)
-            if fcntl is None:
+            if os.name == "nt":
                 file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
             with naming(os.stat(temporary)) if naming else contextlib.nullcontext():
                 if overwrite:
@@ -101,7 +101,7 @@ def _temporary(path: str) -> tuple[str, int]:
             if not _remove_stale(temporary):
                 temporary = next(names)
             continue
-        if not _lock(handle, wait=True) or _is_still(temporary, handle):
+        if lock(handle, alone=False, wait=True) is None or _is_still(temporary, handle):
             break
         os.close(handle)  # somebody thought that it was left over, before it was locked
     while _remove_stale(next(names)):
@@ -116,7 +116,8 @@ def _remove_stale(temporary: str) -> bool:
     except (AttributeError, OSError):  # not there, not ours, or Windows
         return False
     try:
-        is_stale = stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle, wait=False) and _is_still(temporary, handle)
+        is_left = stat.S_ISREG(os.fstat(handle).st_mode) and lock(handle, alone=True) is True
+        is_stale = is_left and _is_still(temporary, handle)
         if is_stale:
             os.unlink(temporary)
         return is_stale
@@ -124,17 +125,6 @@ def _remove_stale(temporary: str) -> bool:
         return False
     finally:
         os.close(handle)
-
-
-def _lock(handle: int, wait: bool) -> bool:
-    """Lock a file for this process; whether it is, which not every file system can."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
-        return False
-    return True
 
 
 def _is_still(path: str, handle: int) -> bool:
