@@ -44,7 +44,7 @@ def replacing(
         overwrite: Whether an old file may be replaced.
         needed: Bytes that will surely take up room on the disk.
         naming: What goes with its getting its name. Whoever gives this edits the old file, and has it locked.
-        like: The file whose owner and permissions it gets, if not the old one.
+        like: The file whose owner, permissions and attributes it gets, if not the old one.
 
     Raises:
         FileExistsError: An old file is there that may not be replaced.
@@ -63,6 +63,7 @@ def replacing(
             if naming is None:
                 stack.enter_context(unedited(path))
             _keep_owner_and_mode(like or path, handle)
+            _keep_attributes(like or path, handle)
             _demand_room(handle, needed, path)
             yield file
             file.flush()
@@ -149,6 +150,14 @@ def _keep_owner_and_mode(path: str, handle: int) -> None:
             os.fchown(handle, old.st_uid, old.st_gid)
     with contextlib.suppress(AttributeError):
         os.fchmod(handle, mode)
+
+
+def _keep_attributes(path: str, handle: int) -> None:
+    """Give a file the extended attributes, access control lists among them, of the one that is there, where they go."""
+    with contextlib.suppress(AttributeError, OSError):
+        for name in os.listxattr(path):
+            with contextlib.suppress(OSError):
+                os.setxattr(handle, name, os.getxattr(path, name))
 
 
 def _demand_room(handle: int, needed: int, path: str) -> None:
