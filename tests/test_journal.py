@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -512,6 +513,38 @@ def test_a_record_that_lacks_bytes_is_none(path):
     with pytest.raises(GGUFError, match="is no record of a change"):
         recover(path)
     assert path.read_bytes() == OLD
+
+
+@pytest.mark.parametrize("name", ["journal", "undo"])
+def test_what_is_larger_than_any_record_is_not_read(path, name):
+    place = path.with_name(f"file.gguf.{name}")
+    place.write_bytes(record.START)
+    os.truncate(place, record.LARGEST + 1)
+    os.utime(place, ns=(0, os.stat(path).st_mtime_ns))
+    tracemalloc.start()
+    with pytest.raises(GGUFError, match=r"is damaged, or no record"):
+        undo(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_a_record_that_could_not_be_read_again_stops_the_change(path, monkeypatch):
+    monkeypatch.setattr(record, "LARGEST", 100)
+    for action in change, rewrite:
+        with pytest.raises(GGUFError, match="the record of the change would be of"):
+            action(path)
+    assert (path.read_bytes(), names(path)) == (OLD, ["file.gguf"])
+
+
+def test_a_record_that_lets_all_of_a_large_file_be_read_is_none(path):
+    size = record.LARGEST + 1
+    known = journal.Identity(size, (journal.Span(0, size),), "")
+    os.truncate(path, size)
+    path.with_name("file.gguf.undo").write_bytes(
+        journal.to_bytes(journal.Record(known, known, (journal.Span(0, size),)))
+    )
+    with pytest.raises(GGUFError, match="is no record of a change"):
+        undo(path)
 
 
 @posix

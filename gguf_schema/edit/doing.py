@@ -10,7 +10,7 @@ from ..journal import Part, Record, Span
 from ..sources import FileSource, Source
 from ..targets import Naming, Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
 from .parts import inverse, joined
-from .planning import Plan
+from .planning import MOST_KEPT, Plan
 
 
 def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | None = None) -> None:
@@ -134,5 +134,5 @@ def _record_of_rewrite(plan: Plan) -> Record | None:
         return None
     model = plan.model
     parts = tuple(span if is_kept else joined(model, [span]) for span, is_kept in inverse(plan.parts, model.size))
-    after = journal.identity(plan.size, [(0, joined(model, plan.head_parts))])
+    after = journal.identity(plan.size, [(0, joined(model, plan.head_parts)[:MOST_KEPT])])
     return Record(journal.identity(model.size, ()), after, parts)

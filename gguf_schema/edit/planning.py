@@ -26,13 +26,13 @@ from .parts import (
 )
 from .reserve import is_reserve, room, with_room, without_room
 
-MOST_IN_PLACE = 1 << 26
-"""Bytes that are changed in place at most: they are held in memory."""
+MOST_IN_PLACE = journal.LARGEST // 4
+"""Bytes that are changed in place at most: they are held in memory, and the record has them twice."""
 
 LARGE = 1 << 20
 """Bytes of a file that a block more makes no larger."""
 
-MOST_KEPT = 1 << 26
+MOST_KEPT = journal.LARGEST // 4
 """Bytes of an old file that are kept to undo a rewrite: what the new one does not have."""
 
 

@@ -113,18 +113,18 @@ def keeping(path: str, record: Record | None) -> Naming:
         record: How to undo the rewrite; None where that is impossible.
 
     Raises:
-        GGUFError: No record can stand beside the file.
+        GGUFError: No record can stand beside the file, or this one is too large.
     """
     _demand_places(path)
-    return _forgetting(path) if record is None else _leaving(path, record)
+    return _forgetting(path) if record is None else _leaving(path, to_bytes(record))
 
 
-def _leaving(path: str, record: Record) -> Naming:
+def _leaving(path: str, record: bytes) -> Naming:
     """What leaves the record of a rewrite."""
 
     @contextlib.contextmanager
     def naming(changed: os.stat_result) -> Iterator[None]:
-        write_durably(undo_of(path), to_bytes(record), path)
+        write_durably(undo_of(path), record, path)
         _date(undo_of(path), changed)
         try:
             yield

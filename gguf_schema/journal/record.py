@@ -16,6 +16,9 @@ from ..errors import GGUFError
 from ..targets import replacing
 
 FIRST_LINE = "gguf-schema journal 1 {}\n"
+LARGEST = 1 << 28
+"""Bytes of a record at most: a larger one is neither written nor read."""
+
 START = FIRST_LINE.partition("{}")[0].encode()
 
 
@@ -144,7 +147,11 @@ def reverse(record: Record) -> Record:
 
 
 def to_bytes(record: Record) -> bytes:
-    """The record as it stands on disk."""
+    """The record as it stands on disk.
+
+    Raises:
+        GGUFError: It is too large to be read again.
+    """
     fields = {
         "before": record.before,
         "after": record.after,
@@ -154,11 +161,14 @@ def to_bytes(record: Record) -> bytes:
     }
     payload = b"".join([*(part for part in record.parts if isinstance(part, bytes)), *record.replaced])
     body = json.dumps(fields).encode() + b"\n" + payload
-    return FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body
+    data = FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body
+    if len(data) > LARGEST:
+        raise GGUFError(f"the record of the change would be of {len(data)} bytes, {LARGEST} are the most")
+    return data
 
 
 def load(path: str) -> Record:
-    """Read a record.
+    """Read a record; no more than `LARGEST` bytes.
 
     Raises:
         GGUFError: It is damaged, or none.
@@ -167,7 +177,7 @@ def load(path: str) -> Record:
     if not os.path.isfile(path):  # a pipe would wait for whoever writes
         raise GGUFError(f"{path} is no file: {ADVICE}")
     with open(path, "rb") as file:
-        data = file.read()
+        data = file.read(LARGEST) if os.fstat(file.fileno()).st_size <= LARGEST else b""
     first, _, body = data.partition(b"\n")
     if first + b"\n" != FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode():
         raise GGUFError(f"{path} is damaged, or no record of a change: {ADVICE}")
@@ -197,13 +207,15 @@ def _record(fields: Any, payload: bytes) -> Record:
 
 
 def _is_sound(record: Record) -> bool:
-    """Whether all of the old file is there, and no range is outside of the file that it is of."""
+    """Whether all of the old file is there, no range is outside of its file, and what is compared may be held."""
     before, after = record.before, record.after
     spans = [(part, after.size) for part in (*record.parts, *after.checked) if isinstance(part, Span)]
     spans += [(span, before.size) for span in before.checked]
-    return before.size == sum(map(size_of, record.parts)) and all(
+    is_inside = all(
         isinstance(number, int) and 0 <= number <= size for span, size in spans for number in (*span, sum(span))
     )
+    checked = max(sum(map(size_of, known.checked)) for known in (before, after))
+    return is_inside and checked <= LARGEST and before.size == sum(map(size_of, record.parts))
 
 
 def write_durably(path: str, data: bytes, like: str) -> None:
