@@ -331,6 +331,70 @@ def test_an_edit_of_the_reserve_itself_is_obeyed(path):
         assert model.metadata[KEY].tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("reserve", [-1, (1 << 26) + 1, 1 << 62, 10**5000, 1.5], ids="abcde")
+def test_what_cannot_be_in_reserve(path, reserve):
+    with gs.open(path) as model, pytest.raises(gs.GGUFError, match="a reserve is of 0 to 67108864 bytes"):
+        edit.plan(model, [], reserve=reserve)
+
+
+def test_as_much_in_reserve_as_can_be_changed_in_place(path, monkeypatch):
+    """No edit makes it more, and a pair with more is one like others."""
+    monkeypatch.setattr("gguf_schema.edit.planning.MOST_IN_PLACE", 300)
+    monkeypatch.setattr("gguf_schema.edit.reserve.MOST_IN_PLACE", 300)
+    with open(path, "ab") as file:
+        file.write(bytes(1 << 20))
+    change(path, reserve=300)
+    with gs.open(path) as model:
+        assert len(model.metadata[KEY]) == 300
+    shorter = planned(path, edit.Set("general.name", "x"))
+    assert "reserve" not in str(shorter).partition("(")[0]
+    change(path, edit.Set(KEY, [0] * 301))
+    before = planned(path, edit.Set("llama.context_length", 5)).head.pairs
+    assert [len(pair["value"]["array"]) for pair in before if pair["key"] == KEY] == [301]
+    assert planned(path, edit.Set("general.name", "gguf_schema demo!!"), reserve=0).record is None
+
+
+def reserves(*values):
+    """A file with these pairs of the reserve's key."""
+    arrays = [{"type": T.UINT8, "array": list(held)} for held in values]
+    pairs = [{"key": KEY, "value_type": T.ARRAY, "value": array} for array in arrays]
+    pairs.insert(1, {"key": "a", "value_type": T.STRING, "value": "a"})
+    return gs.GGUF.build({"metadata_kv": pairs, "tensor_infos": []})
+
+
+def held_after(path, *edits, **options):
+    """The values of the pairs of that key after an edit."""
+    with gs.open(path, check=False) as model:
+        edit.apply(edit.plan(model, edits, in_place=True, **options))
+    with gs.open(path, check=False) as model:
+        return [bytes(pair.value) for pair in model.metadata.pairs if pair.key == KEY]
+
+
+@pytest.mark.parametrize(
+    ("values", "shrunk", "left"),
+    [
+        ([bytes(20)], [bytes(17)], []),
+        ([bytes(20), bytes(9)], [bytes(20), bytes(6)], [bytes(20)]),
+        ([bytes(20), b"\0\1\0"], [bytes(17), b"\0\1\0"], [b"\0\1\0"]),
+        ([b"\1" * 20], [b"\1" * 20], [b"\1" * 20]),
+    ],
+)
+def test_the_reserve_is_the_last_pair_of_zeros(path, values, shrunk, left):
+    path.write_bytes(reserves(*values))
+    assert held_after(path, edit.Set("a", "abcd")) == shrunk
+    assert held_after(path, edit.Set("a", "a")) == values
+    assert held_after(path, reserve=0) == left
+
+
+def test_a_value_of_the_key_of_the_reserve_is_not_lost(path):
+    path.write_bytes(reserves(b"\1\2\3"))
+    with pytest.raises(gs.GGUFError, match=f"the key '{KEY}' stands in"):
+        change(path, reserve=300)
+    change(path, edit.Set("a", "longer"))
+    with gs.open(path) as model:
+        assert model.metadata[KEY].tolist() == [1, 2, 3]
+
+
 def test_a_new_file_keeps_the_reserve():
     data = new_file(demo_model(), reserve=300)
     with gs.open(new_file(data, edit.Set("general.name", "x"))) as model:
@@ -500,6 +564,22 @@ def test_a_file_that_was_replaced_since_is_refused(path):
     assert path.read_bytes() == b"other"
 
 
+@pytest.mark.parametrize("text", ["short", "x" * 99])
+def test_nothing_is_done_with_a_file_that_is_closed(path, text):
+    with gs.open(path) as model:
+        in_place = edit.plan(model, [edit.Set("general.name", text)], in_place=True)
+        plan = edit.plan(model, [edit.Set("general.name", text)])
+    for do in (
+        lambda: edit.apply(in_place),
+        lambda: edit.save(plan, path, overwrite=True),
+        lambda: edit.save(plan, path.with_name("new")),
+        lambda: list(edit.chunks(plan)),
+    ):
+        with pytest.raises(gs.GGUFError, match="the file is closed"):
+            do()
+    assert (path.read_bytes(), os.listdir(path.parent)) == (demo_model(), ["model.gguf"])
+
+
 def test_what_has_no_path_is_not_changed_in_place():
     with gs.open(demo_model()) as model:
         with pytest.raises(gs.GGUFError, match="only a file with a path"):
@@ -630,6 +710,9 @@ def test_lists_in_json_and_toml_say_the_same(tmp_path):
         b'[{"order_tensors": "a"}]',
         b'[{"order_tensors": [1]}]',
         b'{"edit": [], "edits": []}',
+        b'[{"set": "a", "file": ""}]',
+        b'[{"set": "a", "file": "a\\u0000b"}]',
+        b'[{"set": "a", "file": "a\\ud800b"}]',
     ],
 )
 def test_what_is_no_list_of_edits(data):

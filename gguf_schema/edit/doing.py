@@ -23,7 +23,8 @@ def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | No
         show: Called with the bytes that are written and the whole, often.
 
     Raises:
-        GGUFError: It is the file that is read, or that has changed since.
+        GGUFError: It is the file that is read, or that has changed since, or is closed.
+        BusyError: Somebody edits the file that would be replaced.
         FileExistsError: A file is there that may not be replaced.
         OSError: It cannot be written; a file that was there is left whole.
     """
@@ -50,17 +51,18 @@ def apply(plan: Plan, show: Show | None = None) -> None:
 
     Raises:
         BusyError: Somebody else edits the file.
-        GGUFError: The file has changed since it was opened.
+        GGUFError: The file has changed since it was opened, or is closed.
         OSError: The file or its folder cannot be written to; the file is as it was.
     """
     source = plan.model.source
     if not plan.in_place or not isinstance(source, FileSource):
         raise GGUFError("the plan is one of a new file: save it")
+    opened = _state(source)
     path = os.path.realpath(source.name)
     with journal.exclusive(path) as handle:
         if os.path.exists(journal.journal_of(path)):
             raise GGUFError("an edit of the file was interrupted: recover it first")
-        if source.has_changed() or not os.path.samestat(os.fstat(handle), os.fstat(source.file.fileno())):
+        if source.has_changed() or not os.path.samestat(os.fstat(handle), opened):
             raise GGUFError("the file has changed since it was opened")
         if plan.changes_nothing:
             return
@@ -115,7 +117,14 @@ def _is_file_of(model: Model, path: str | os.PathLike[str]) -> bool:
     source = model.source
     if not isinstance(source, FileSource) or not os.path.exists(path):
         return False
-    return os.path.samestat(os.stat(path), os.fstat(source.file.fileno()))
+    return os.path.samestat(os.stat(path), _state(source))
+
+
+def _state(source: FileSource) -> os.stat_result:
+    """That of an open file."""
+    if source.file.closed:
+        raise GGUFError("the file is closed")
+    return os.fstat(source.file.fileno())
 
 
 def _pieces(model: Model, parts: Iterable[Part]) -> list[Piece]:

@@ -12,7 +12,7 @@ from ..journal import Part, Span, size_of
 from ..layout import Fields, align_up, alignment_of, data_size, place
 from ..schema import GGUFStructs
 from .edits import Head
-from .reserve import is_reserve
+from .reserve import is_reserve, place_of
 
 
 class Unchanged:
@@ -75,12 +75,13 @@ def head_parts(unchanged: Unchanged, head: Head) -> list[Part]:
 
 def _with_room_that_stays(unchanged: Unchanged, built: bytes) -> list[Part]:
     """The bytes of a reserve; as many zeros at its end as the old one has, too, are those of the old one."""
-    for pair in unchanged.model.head["metadata_kv"]:
-        if is_reserve(pair) and not pair["value"]["array"].any():
-            span = unchanged.pairs[id(pair)]
-            zeros = min(len(pair["value"]["array"]), len(built) - len(built.rstrip(b"\0")))
-            return [built[: len(built) - zeros], Span(span.start + span.size - zeros, zeros)]
-    return [built]
+    pairs = unchanged.model.head["metadata_kv"]
+    place = place_of(pairs)
+    if place is None:
+        return [built]
+    span = unchanged.pairs[id(pairs[place])]
+    zeros = min(len(pairs[place]["value"]["array"]), len(built) - len(built.rstrip(b"\0")))
+    return [built[: len(built) - zeros], Span(span.start + span.size - zeros, zeros)]
 
 
 def _built(build: Callable[[Fields], bytes], fields: Fields, path: str) -> bytes:

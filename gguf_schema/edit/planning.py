@@ -24,10 +24,7 @@ from .parts import (
     merged,
     with_offsets,
 )
-from .reserve import is_reserve, room, with_room, without_room
-
-MOST_IN_PLACE = journal.LARGEST // 4
-"""Bytes that are changed in place at most: they are held in memory, and the record has them twice."""
+from .reserve import MOST_IN_PLACE, place_of, room, with_room, without_room
 
 LARGE = 1 << 20
 """Bytes of a file that a block more makes no larger."""
@@ -124,15 +121,18 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
         edits: They are done one after the other.
         in_place: Change the file itself, which must be a path: by a patch if that is possible and cheaper, or by a new
             file in its place. Of a reserve as much is used, or added, as keeps the data where it is.
-        reserve: Bytes that the file shall at least have in reserve for later patches; 0 for none. Without it they stay.
+        reserve: Bytes that the file shall at least have in reserve for later patches, up to `MOST_IN_PLACE`; 0 for
+            none. Without it they stay.
 
     Raises:
-        GGUFError: An edit cannot be done, or `open` would refuse the new file for a reason for which it does not
-            refuse the old one.
+        GGUFError: An edit cannot be done, so much cannot be in reserve, or `open` would refuse the new file for a
+            reason for which it does not refuse the old one.
     """
     model.demand_one_file()
     head = edited(head_of(model.head), edits)
     if reserve is not None:
+        if not isinstance(reserve, int) or not 0 <= reserve <= MOST_IN_PLACE:
+            raise GGUFError(f"a reserve is of 0 to {MOST_IN_PLACE} bytes")
         head = head._replace(pairs=with_room(head.pairs, reserve) if reserve else without_room(head.pairs))
     unchanged = Unchanged(model)
     is_anew = is_laid_out_anew(model, head)
@@ -169,21 +169,21 @@ def _with_room_to_share(unchanged: Unchanged, head: Head, least: int) -> Head:
         return head
     end = sum(map(size_of, head_parts(unchanged, head)))
     missing = (model.data_offset - align_up(end, model.alignment)) % BLOCK
-    return head._replace(pairs=with_room(head.pairs, least + missing))
+    return head._replace(pairs=with_room(head.pairs, min(least + missing, MOST_IN_PLACE)))
 
 
 def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
     """The head with as much in reserve as keeps the data where it is, where that can be and no edit says otherwise."""
     model = unchanged.model
-    held = room(head.pairs)
-    if held is None or not any(is_reserve(pair) and id(pair) in unchanged.pairs for pair in head.pairs):
+    held, place = room(head.pairs), place_of(head.pairs)
+    if held is None or place is None or id(head.pairs[place]) not in unchanged.pairs:
         return head
     least = sum(map(size_of, head_parts(unchanged, head))) - held
     wanted = max(0, model.infos_end - least)
     stays = least + wanted == model.infos_end
     if model.head["tensor_infos"]:
         stays = align_up(least + wanted, model.alignment) == model.data_offset
-    if wanted == held or not stays:
+    if wanted == held or wanted > MOST_IN_PLACE or not stays:
         return head
     return head._replace(pairs=with_room(head.pairs, wanted))
 
