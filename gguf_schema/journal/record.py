@@ -177,7 +177,8 @@ def load(path: str) -> Record:
     if not os.path.isfile(path):  # a pipe would wait for whoever writes
         raise GGUFError(f"{path} is no file: {ADVICE}")
     with open(path, "rb") as file:
-        data = file.read(LARGEST) if os.fstat(file.fileno()).st_size <= LARGEST else b""
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size) if size <= LARGEST else b""
     first, _, body = data.partition(b"\n")
     if first + b"\n" != FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode():
         raise GGUFError(f"{path} is damaged, or no record of a change: {ADVICE}")
