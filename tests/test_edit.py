@@ -1,10 +1,12 @@
 """Edits from Python: values, types, plans and their costs, lists, refusals."""
 
+import contextlib
 import io
 import json
 import math
 import os
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -450,6 +452,44 @@ def test_tensors_go_change_places_and_names(path):
     assert path.read_bytes() == demo_model()
 
 
+@contextlib.contextmanager
+def in_little_memory():
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_alignment_takes_no_memory(path):
+    """What is padded is not held, whatever is done with it."""
+    gs.write(path, {}, {"a": np.ones(8, np.float32), "b": np.ones(8, np.float32)})
+    old = path.read_bytes()
+    with in_little_memory(), gs.open(path) as model:
+        plan = edit.plan(model, [edit.Align(1 << 31)])
+        assert (plan.size, plan.written) == (3 << 31, 3 << 31)
+        assert sum(map(len, edit.chunks(edit.plan(model, [edit.Align(1 << 27)])))) == 3 << 27
+    with in_little_memory():
+        change(path, edit.Align(1 << 25))
+        edit.undo(path)
+        assert path.read_bytes() == old
+        change(path, edit.Align(1 << 25))
+        assert change(path, edit.Set("a", "longer", T.STRING)).written < 1000
+    with gs.open(path) as model:
+        assert (model.data_offset, model.size) == (1 << 25, 3 << 25)
+        assert [tensor.data.tolist() for tensor in model.tensors.values()] == [[1.0] * 8] * 2
+    with in_little_memory():
+        change(path, edit.Unset("general.alignment"), edit.Unset("a"))
+    assert path.read_bytes() == old
+
+
+@pytest.mark.parametrize("alignment", [0, 12, (1 << 31) + 4, 1 << 32, 1 << 200])
+def test_what_is_no_alignment_is_refused_at_once(path, alignment):
+    with in_little_memory(), gs.open(path) as model, pytest.raises(gs.GGUFError, match=r"is no alignment|does not fit"):
+        edit.plan(model, [edit.Align(alignment)])
+
+
 def test_gaps_and_what_follows_the_data_stay():
     """A gap before the first tensor and between two, an overlap, an unknown type, non-zero padding, a tail."""
     infos = [
@@ -503,6 +543,55 @@ def test_padding_stays_as_it_is_while_it_fits():
     assert padding > 8
     assert gs.GGUF.parse(new_file(data, edit.Set("k", 2))).padding == b"x" * padding
     assert not any(gs.GGUF.parse(new_file(data, edit.Set("k", 2, T.UINT64))).padding)
+
+
+def odd_file():
+    """Padding that holds something, before the data, between tensors and behind them; a gap; a tail."""
+    infos = [
+        {"name": "a", "dimensions": [5], "type": 0, "offset": 0},
+        {"name": "b", "dimensions": [5], "type": 0, "offset": 96},
+    ]
+    plain = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos})
+    padding = b"p" * len(gs.GGUF.parse(plain).padding)
+    octets = bytes(20) + b"x" * 76 + bytes(20) + b"y" * 12
+    return gs.GGUF.build(
+        {"metadata_kv": [], "tensor_infos": infos, "padding": padding, "tensor_data": octets, "tail": b"tail"}
+    )
+
+
+def changes_of(data, *edits):
+    with gs.open(data) as model:
+        plan = edit.plan(model, edits)
+        assert all(str(change) in preview(plan, "model.gguf") for change in plan.changes)
+        start = model.data_offset
+        told = [str(change) for change in plan.changes]
+        for number, name in (start + 20, "A"), (start + 32, "B"), (start + 116, "C"), (model.infos_end, "P"):
+            told = [line.replace(f"byte {number} on", name) for line in told]
+        return told
+
+
+@pytest.mark.parametrize(
+    "edits", [[edit.DeleteTensor("a")], [edit.OrderTensors(["b"])], [edit.Align(64)]], ids=["delete", "order", "align"]
+)
+def test_what_stood_around_tensors_is_told(edits):
+    """Not the tail, which stays."""
+    assert new_file(odd_file(), *edits).endswith(b"tail")
+    padding = len(gs.GGUF.parse(odd_file()).padding)
+    assert changes_of(odd_file(), *edits) == [
+        f"changed: padding: {padding} bytes of padding, from P, become zeros",
+        "changed: tensor_data: 12 bytes of padding, from A, become zeros",
+        "changed: tensor_data: 64 bytes between tensors, from B, are left out",
+        "changed: tensor_data: 12 bytes of padding, from C, become zeros",
+    ]
+    assert changes_of(demo_model(), edit.Align(64)) == []
+
+
+def test_padding_that_becomes_zeros_is_told():
+    padding = len(gs.GGUF.parse(odd_file()).padding)
+    told = [f"changed: padding: {padding} bytes of padding, from P, become zeros"]
+    assert changes_of(odd_file(), edit.Set("a", 1, T.UINT8)) == told
+    assert changes_of(odd_file(), edit.RenameTensor("a", "c")) == []
+    assert changes_of(demo_model(), edit.Set("a", 1, T.UINT8)) == []
 
 
 def test_missing_data_is_not_packed():

@@ -320,6 +320,18 @@ def test_force_replaces_another_file(capsys, path):
     assert "general.name" not in gs.open((path.parent / "there").read_bytes()).metadata
 
 
+def test_what_is_lost_around_the_tensors_is_told(capsys, path):
+    infos = [{"name": "a", "dimensions": [8], "type": 0, "offset": 0}]
+    fields = {"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)}
+    size = len(gs.GGUF.parse(gs.GGUF.build(fields)).padding)
+    path.write_bytes(gs.GGUF.build({**fields, "padding": b"x" * size}))
+    told = f"changed: padding: {size} bytes of padding, from byte {path.stat().st_size - 32 - size} on, become zeros\n"
+    assert told in run(capsys, "set", "-i", "model.gguf", "a:UINT8=1", "--dry-run")[1]
+    assert f"gguf-schema: new.gguf: {told}" in run(capsys, "set", "model.gguf", "new.gguf", "a:UINT8=1")[2]
+    assert f"gguf-schema: model.gguf: {told}" in run(capsys, "set", "-i", "model.gguf", "a:UINT8=1")[2]
+    assert "changed" not in run(capsys, "set", "-i", "model.gguf", "a:UINT8=2")[2]
+
+
 def test_a_worked_example(capsys, path):
     """A reserve once, then patches; each is undone, and the file is as it was."""
     status, _, err = run(capsys, "edit", "--in-place", "model.gguf", "--reserve", "4096")

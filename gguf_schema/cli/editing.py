@@ -75,7 +75,8 @@ def run(
         else:
             save(out, lambda show: edit.save(plan, out, overwrite=args.force, show=show))
     if status == 0:
-        say(args.file if out in (None, "-") else out, str(plan))
+        for told in *plan.changes, plan:
+            say(args.file if out in (None, "-") else out, str(told))
     return None, status
 
 

@@ -36,7 +36,7 @@ def written(plan: Plan, out: str, inputs: Iterable[str], force: bool) -> int:
         status, name = 0, out
     if status == 0:
         for change in plan.changes:
-            say(name, f"changed: {change.path}: {change.message}")
+            say(name, str(change))
         say(name, f"{plan.size} bytes written")
     return status
 

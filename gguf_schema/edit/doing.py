@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterable, Iterator
 
-from .. import journal
+from .. import journal, targets
 from ..errors import GGUFError
 from ..file import Model
-from ..journal import Part, Record, Span
+from ..journal import Record, Span
 from ..sources import FileSource, Source
 from ..targets import Naming, Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
-from .parts import inverse, joined
+from .parts import NewPart, Zeros, inverse, joined
 from .planning import MOST_KEPT, Plan
 
 
@@ -127,11 +127,13 @@ def _state(source: FileSource) -> os.stat_result:
     return os.fstat(source.file.fileno())
 
 
-def _pieces(model: Model, parts: Iterable[Part]) -> list[Piece]:
+def _pieces(model: Model, parts: Iterable[NewPart]) -> list[Piece]:
     return [_piece(model.source, part) for part in parts]
 
 
-def _piece(source: Source, part: Part) -> Piece:
+def _piece(source: Source, part: NewPart) -> Piece:
+    if isinstance(part, Zeros):
+        return Piece("padding", part.size, targets.Zeros())
     if isinstance(part, Span):
         return Piece("what was there", part.size, Range(source, part.start))
     return bytes_piece("what is new", part)

@@ -36,7 +36,7 @@ def is_reserve(pair: Mapping[str, Any]) -> bool:
 
 
 def place_of(pairs: Sequence[Mapping[str, Any]]) -> int | None:
-    """The index of the reserve: the last pair that may be it; None where they have none. Any other is a pair like others."""
+    """The index of the reserve: the last pair that may be it, any other is a pair like others; None where none is."""
     return max((index for index, pair in enumerate(pairs) if is_reserve(pair)), default=None)
 
 
