@@ -163,6 +163,9 @@ def test_set_writes_a_new_file(capsys, path):
         (["set", "model.gguf", "model.gguf", "general.name=x"], "the file that is read"),
         (["set", "model.gguf", "model.gguf", "general.name=x", "--force"], "the file that is read"),
         (["set", "model.gguf", "there", "general.name=x"], "there is there already; --force replaces it"),
+        (["set", "model.gguf", "there", "general.name=x", "--force"], "there is no GGUF file: it is not overwritten"),
+        (["edit", "model.gguf", "there", "--force", "--reserve", "9"], "there is no GGUF file: it is not overwritten"),
+        (["convert", "model.gguf", "there", "--force", "--order", "big"], "is no GGUF file: it is not overwritten"),
         (["set", "model.gguf", "no/where.gguf", "general.name=x"], "no/where.gguf: No such file"),
         (["set", "missing.gguf", "new.gguf", "general.name=x"], "missing.gguf: No such file"),
         (["unset", "--in-place", "model.gguf", "a"], "there is no key 'a'"),
@@ -315,9 +318,10 @@ def test_edits_on_the_command_line_have_no_number(capsys):
 
 
 def test_force_replaces_another_file(capsys, path):
-    (path.parent / "there").write_bytes(b"old")
-    assert run(capsys, "unset", "model.gguf", "there", "general.name", "--force")[0] == 0
-    assert "general.name" not in gs.open((path.parent / "there").read_bytes()).metadata
+    for old in demo_model(), b"GGUF", b"":
+        (path.parent / "there").write_bytes(old)
+        assert run(capsys, "unset", "model.gguf", "there", "general.name", "--force")[0] == 0
+        assert "general.name" not in gs.open((path.parent / "there").read_bytes()).metadata
 
 
 def test_what_is_lost_around_the_tensors_is_told(capsys, path):
