@@ -98,6 +98,11 @@ def look(path, old, new):
     return "old" if found == old else "new"
 
 
+def changes(calls):
+    """How many of some calls change a file, or the name of one."""
+    return sum(map(calls.count, "wcsrul"))
+
+
 class Scenario:
     """Something that is done to a file again and again, and killed.
 
@@ -131,7 +136,7 @@ class Scenario:
         if ended:
             return Counter()
         has_begun = bool(set(made) & set("wfcs")) or torn
-        is_between = has_begun and made.count("r") < self.calls.count("r")
+        is_between = has_begun and changes(made) < changes(self.calls)
         return Counter({"kills": 1, "random": delay is not None, "between": is_between, f"{self.name}: {found}": 1})
 
 

@@ -32,9 +32,10 @@ class Calls:
                 if self.torn and name == "write":
                     original(args[0], memoryview(args[1])[: len(args[1]) // 2])
                 os.kill(os.getpid(), signal.SIGKILL)
-            result = original(*args, **kwargs)
-            WRITE(self.pipe, name[:1].encode())
-            return result
+            try:
+                return original(*args, **kwargs)
+            finally:
+                WRITE(self.pipe, name[:1].encode())
 
         return call
 

@@ -1,10 +1,12 @@
 """Edits from Python: values, types, plans and their costs, lists, refusals."""
 
+import contextlib
 import io
 import json
 import math
 import os
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -331,6 +333,70 @@ def test_an_edit_of_the_reserve_itself_is_obeyed(path):
         assert model.metadata[KEY].tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("reserve", [-1, (1 << 26) + 1, 1 << 62, 10**5000, 1.5], ids="abcde")
+def test_what_cannot_be_in_reserve(path, reserve):
+    with gs.open(path) as model, pytest.raises(gs.GGUFError, match="a reserve is of 0 to 67108864 bytes"):
+        edit.plan(model, [], reserve=reserve)
+
+
+def test_as_much_in_reserve_as_can_be_changed_in_place(path, monkeypatch):
+    """No edit makes it more, and a pair with more is one like others."""
+    monkeypatch.setattr("gguf_schema.edit.planning.MOST_IN_PLACE", 300)
+    monkeypatch.setattr("gguf_schema.edit.reserve.MOST_IN_PLACE", 300)
+    with open(path, "ab") as file:
+        file.write(bytes(1 << 20))
+    change(path, reserve=300)
+    with gs.open(path) as model:
+        assert len(model.metadata[KEY]) == 300
+    shorter = planned(path, edit.Set("general.name", "x"))
+    assert "reserve" not in str(shorter).partition("(")[0]
+    change(path, edit.Set(KEY, [0] * 301))
+    before = planned(path, edit.Set("llama.context_length", 5)).head.pairs
+    assert [len(pair["value"]["array"]) for pair in before if pair["key"] == KEY] == [301]
+    assert planned(path, edit.Set("general.name", "gguf_schema demo!!"), reserve=0).record is None
+
+
+def reserves(*values):
+    """A file with these pairs of the reserve's key."""
+    arrays = [{"type": T.UINT8, "array": list(held)} for held in values]
+    pairs = [{"key": KEY, "value_type": T.ARRAY, "value": array} for array in arrays]
+    pairs.insert(1, {"key": "a", "value_type": T.STRING, "value": "a"})
+    return gs.GGUF.build({"metadata_kv": pairs, "tensor_infos": []})
+
+
+def held_after(path, *edits, **options):
+    """The values of the pairs of that key after an edit."""
+    with gs.open(path, check=False) as model:
+        edit.apply(edit.plan(model, edits, in_place=True, **options))
+    with gs.open(path, check=False) as model:
+        return [bytes(pair.value) for pair in model.metadata.pairs if pair.key == KEY]
+
+
+@pytest.mark.parametrize(
+    ("values", "shrunk", "left"),
+    [
+        ([bytes(20)], [bytes(17)], []),
+        ([bytes(20), bytes(9)], [bytes(20), bytes(6)], [bytes(20)]),
+        ([bytes(20), b"\0\1\0"], [bytes(17), b"\0\1\0"], [b"\0\1\0"]),
+        ([b"\1" * 20], [b"\1" * 20], [b"\1" * 20]),
+    ],
+)
+def test_the_reserve_is_the_last_pair_of_zeros(path, values, shrunk, left):
+    path.write_bytes(reserves(*values))
+    assert held_after(path, edit.Set("a", "abcd")) == shrunk
+    assert held_after(path, edit.Set("a", "a")) == values
+    assert held_after(path, reserve=0) == left
+
+
+def test_a_value_of_the_key_of_the_reserve_is_not_lost(path):
+    path.write_bytes(reserves(b"\1\2\3"))
+    with pytest.raises(gs.GGUFError, match=f"the key '{KEY}' stands in"):
+        change(path, reserve=300)
+    change(path, edit.Set("a", "longer"))
+    with gs.open(path) as model:
+        assert model.metadata[KEY].tolist() == [1, 2, 3]
+
+
 def test_a_new_file_keeps_the_reserve():
     data = new_file(demo_model(), reserve=300)
     with gs.open(new_file(data, edit.Set("general.name", "x"))) as model:
@@ -386,6 +452,44 @@ def test_tensors_go_change_places_and_names(path):
     assert path.read_bytes() == demo_model()
 
 
+@contextlib.contextmanager
+def in_little_memory():
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_alignment_takes_no_memory(path):
+    """What is padded is not held, whatever is done with it."""
+    gs.write(path, {}, {"a": np.ones(8, np.float32), "b": np.ones(8, np.float32)})
+    old = path.read_bytes()
+    with in_little_memory(), gs.open(path) as model:
+        plan = edit.plan(model, [edit.Align(1 << 31)])
+        assert (plan.size, plan.written) == (3 << 31, 3 << 31)
+        assert sum(map(len, edit.chunks(edit.plan(model, [edit.Align(1 << 27)])))) == 3 << 27
+    with in_little_memory():
+        change(path, edit.Align(1 << 25))
+        edit.undo(path)
+        assert path.read_bytes() == old
+        change(path, edit.Align(1 << 25))
+        assert change(path, edit.Set("a", "longer", T.STRING)).written < 1000
+    with gs.open(path) as model:
+        assert (model.data_offset, model.size) == (1 << 25, 3 << 25)
+        assert [tensor.data.tolist() for tensor in model.tensors.values()] == [[1.0] * 8] * 2
+    with in_little_memory():
+        change(path, edit.Unset("general.alignment"), edit.Unset("a"))
+    assert path.read_bytes() == old
+
+
+@pytest.mark.parametrize("alignment", [0, 12, (1 << 31) + 4, 1 << 32, 1 << 200])
+def test_what_is_no_alignment_is_refused_at_once(path, alignment):
+    with in_little_memory(), gs.open(path) as model, pytest.raises(gs.GGUFError, match=r"is no alignment|does not fit"):
+        edit.plan(model, [edit.Align(alignment)])
+
+
 def test_gaps_and_what_follows_the_data_stay():
     """A gap before the first tensor and between two, an overlap, an unknown type, non-zero padding, a tail."""
     infos = [
@@ -439,6 +543,55 @@ def test_padding_stays_as_it_is_while_it_fits():
     assert padding > 8
     assert gs.GGUF.parse(new_file(data, edit.Set("k", 2))).padding == b"x" * padding
     assert not any(gs.GGUF.parse(new_file(data, edit.Set("k", 2, T.UINT64))).padding)
+
+
+def odd_file():
+    """Padding that holds something, before the data, between tensors and behind them; a gap; a tail."""
+    infos = [
+        {"name": "a", "dimensions": [5], "type": 0, "offset": 0},
+        {"name": "b", "dimensions": [5], "type": 0, "offset": 96},
+    ]
+    plain = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos})
+    padding = b"p" * len(gs.GGUF.parse(plain).padding)
+    octets = bytes(20) + b"x" * 76 + bytes(20) + b"y" * 12
+    return gs.GGUF.build(
+        {"metadata_kv": [], "tensor_infos": infos, "padding": padding, "tensor_data": octets, "tail": b"tail"}
+    )
+
+
+def changes_of(data, *edits):
+    with gs.open(data) as model:
+        plan = edit.plan(model, edits)
+        assert all(str(change) in preview(plan, "model.gguf") for change in plan.changes)
+        start = model.data_offset
+        told = [str(change) for change in plan.changes]
+        for number, name in (start + 20, "A"), (start + 32, "B"), (start + 116, "C"), (model.infos_end, "P"):
+            told = [line.replace(f"byte {number} on", name) for line in told]
+        return told
+
+
+@pytest.mark.parametrize(
+    "edits", [[edit.DeleteTensor("a")], [edit.OrderTensors(["b"])], [edit.Align(64)]], ids=["delete", "order", "align"]
+)
+def test_what_stood_around_tensors_is_told(edits):
+    """Not the tail, which stays."""
+    assert new_file(odd_file(), *edits).endswith(b"tail")
+    padding = len(gs.GGUF.parse(odd_file()).padding)
+    assert changes_of(odd_file(), *edits) == [
+        f"changed: padding: {padding} bytes of padding, from P, become zeros",
+        "changed: tensor_data: 12 bytes of padding, from A, become zeros",
+        "changed: tensor_data: 64 bytes between tensors, from B, are left out",
+        "changed: tensor_data: 12 bytes of padding, from C, become zeros",
+    ]
+    assert changes_of(demo_model(), edit.Align(64)) == []
+
+
+def test_padding_that_becomes_zeros_is_told():
+    padding = len(gs.GGUF.parse(odd_file()).padding)
+    told = [f"changed: padding: {padding} bytes of padding, from P, become zeros"]
+    assert changes_of(odd_file(), edit.Set("a", 1, T.UINT8)) == told
+    assert changes_of(odd_file(), edit.RenameTensor("a", "c")) == []
+    assert changes_of(demo_model(), edit.Set("a", 1, T.UINT8)) == []
 
 
 def test_missing_data_is_not_packed():
@@ -498,6 +651,22 @@ def test_a_file_that_was_replaced_since_is_refused(path):
         with pytest.raises(gs.GGUFError, match="has changed since it was opened"):
             edit.apply(plan)
     assert path.read_bytes() == b"other"
+
+
+@pytest.mark.parametrize("text", ["short", "x" * 99])
+def test_nothing_is_done_with_a_file_that_is_closed(path, text):
+    with gs.open(path) as model:
+        in_place = edit.plan(model, [edit.Set("general.name", text)], in_place=True)
+        plan = edit.plan(model, [edit.Set("general.name", text)])
+    for do in (
+        lambda: edit.apply(in_place),
+        lambda: edit.save(plan, path, overwrite=True),
+        lambda: edit.save(plan, path.with_name("new")),
+        lambda: list(edit.chunks(plan)),
+    ):
+        with pytest.raises(gs.GGUFError, match="the file is closed"):
+            do()
+    assert (path.read_bytes(), os.listdir(path.parent)) == (demo_model(), ["model.gguf"])
 
 
 def test_what_has_no_path_is_not_changed_in_place():
@@ -630,6 +799,9 @@ def test_lists_in_json_and_toml_say_the_same(tmp_path):
         b'[{"order_tensors": "a"}]',
         b'[{"order_tensors": [1]}]',
         b'{"edit": [], "edits": []}',
+        b'[{"set": "a", "file": ""}]',
+        b'[{"set": "a", "file": "a\\u0000b"}]',
+        b'[{"set": "a", "file": "a\\ud800b"}]',
     ],
 )
 def test_what_is_no_list_of_edits(data):

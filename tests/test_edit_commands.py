@@ -163,9 +163,13 @@ def test_set_writes_a_new_file(capsys, path):
         (["set", "model.gguf", "model.gguf", "general.name=x"], "the file that is read"),
         (["set", "model.gguf", "model.gguf", "general.name=x", "--force"], "the file that is read"),
         (["set", "model.gguf", "there", "general.name=x"], "there is there already; --force replaces it"),
+        (["set", "model.gguf", "there", "general.name=x", "--force"], "there is no GGUF file: it is not overwritten"),
+        (["edit", "model.gguf", "there", "--force", "--reserve", "9"], "there is no GGUF file: it is not overwritten"),
+        (["convert", "model.gguf", "there", "--force", "--order", "big"], "is no GGUF file: it is not overwritten"),
         (["set", "model.gguf", "no/where.gguf", "general.name=x"], "no/where.gguf: No such file"),
         (["set", "missing.gguf", "new.gguf", "general.name=x"], "missing.gguf: No such file"),
         (["unset", "--in-place", "model.gguf", "a"], "there is no key 'a'"),
+        (["edit", "--in-place", "model.gguf", "--reserve", "9" * 4300 + "G"], "a reserve is of 0 to 67108864 bytes"),
         (["edit", "--in-place", "model.gguf"], "say what is to be edited"),
         (["edit", "--in-place", "model.gguf", "a", "b"], "expected one list of edits, found a b"),
         (["edit", "--in-place", "model.gguf", "there"], "no list of edits"),
@@ -314,9 +318,22 @@ def test_edits_on_the_command_line_have_no_number(capsys):
 
 
 def test_force_replaces_another_file(capsys, path):
-    (path.parent / "there").write_bytes(b"old")
-    assert run(capsys, "unset", "model.gguf", "there", "general.name", "--force")[0] == 0
-    assert "general.name" not in gs.open((path.parent / "there").read_bytes()).metadata
+    for old in demo_model(), b"GGUF", b"":
+        (path.parent / "there").write_bytes(old)
+        assert run(capsys, "unset", "model.gguf", "there", "general.name", "--force")[0] == 0
+        assert "general.name" not in gs.open((path.parent / "there").read_bytes()).metadata
+
+
+def test_what_is_lost_around_the_tensors_is_told(capsys, path):
+    infos = [{"name": "a", "dimensions": [8], "type": 0, "offset": 0}]
+    fields = {"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)}
+    size = len(gs.GGUF.parse(gs.GGUF.build(fields)).padding)
+    path.write_bytes(gs.GGUF.build({**fields, "padding": b"x" * size}))
+    told = f"changed: padding: {size} bytes of padding, from byte {path.stat().st_size - 32 - size} on, become zeros\n"
+    assert told in run(capsys, "set", "-i", "model.gguf", "a:UINT8=1", "--dry-run")[1]
+    assert f"gguf-schema: new.gguf: {told}" in run(capsys, "set", "model.gguf", "new.gguf", "a:UINT8=1")[2]
+    assert f"gguf-schema: model.gguf: {told}" in run(capsys, "set", "-i", "model.gguf", "a:UINT8=1")[2]
+    assert "changed" not in run(capsys, "set", "-i", "model.gguf", "a:UINT8=2")[2]
 
 
 def test_a_worked_example(capsys, path):
@@ -488,6 +505,23 @@ def test_two_editors_at_once(capsys, path):
     assert status == 2
     assert "another process is editing the file" in err
     assert path.read_bytes() == demo_model()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")
+@pytest.mark.parametrize(
+    "command",
+    [["set", "model.gguf", "there.gguf", "a:BOOL=1"], ["convert", "model.gguf", "there.gguf", "--order", "big"]],
+)
+def test_what_another_edits_is_not_replaced(capsys, path, command):
+    there = path.with_name("there.gguf")
+    there.write_bytes(demo_model())
+    with journal.exclusive(str(there)):
+        status, _, err = run(capsys, *command, "--force")
+    assert status == 2
+    assert f"another process is editing {there}: it is not replaced" in err
+    assert there.read_bytes() == demo_model()
+    assert run(capsys, *command, "--force")[0] == 0
+    assert there.read_bytes() != demo_model()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX has it")

@@ -2,10 +2,12 @@
 
 import errno
 import hashlib
+import itertools
 import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from gguf_schema import journal
 from gguf_schema.errors import GGUFError
 from gguf_schema.journal import BusyError, Change, record
+from gguf_schema.targets import bytes_piece, replacing, save, save_pieces, save_set
 from tests.killing import killed, restore
 
 OLD = bytes(range(256)) * 40
@@ -43,8 +46,27 @@ def recover(path):
         return journal.recover(str(path), handle)
 
 
-def no_rewrite(record):
+def no_rewrite(record, naming):
     raise AssertionError("a change in place is undone in place")
+
+
+def undo(path):
+    journal.undo(str(path), no_rewrite)
+
+
+REWRITE = the_record()._replace(replaced=())
+
+
+def rewrite(path, record=REWRITE):
+    with journal.exclusive(str(path)):
+        save_pieces(str(path), [bytes_piece("new", NEW)], naming=journal.keeping(str(path), record))
+
+
+def undo_rewrite(path):
+    def back(record, naming):
+        save_pieces(str(path), [bytes_piece("old", OLD)], naming=naming)
+
+    journal.undo(str(path), back)
 
 
 def names(path):
@@ -54,7 +76,7 @@ def names(path):
 def torn(path, data):
     """Leave the journal of a change that was killed, and these bytes."""
     path.write_bytes(data)
-    record.write_durably(journal.journal_of(path), journal.to_bytes(the_record()), 0o600)
+    record.write_durably(journal.journal_of(path), journal.to_bytes(the_record()), str(path))
 
 
 def test_a_change_and_its_undoing(path):
@@ -132,24 +154,24 @@ def test_a_file_whose_data_others_changed_is_not_put_back(path, is_patch):
     """Where the edit did not look: only the time of the file tells."""
 
     def edit():
-        if is_patch:
-            change(path)
-        else:
-            with journal.keeping(str(path), the_record()._replace(replaced=())):
-                path.write_bytes(NEW)
+        change(path) if is_patch else rewrite(path)
         return os.stat(path).st_mtime_ns
 
     undone = []
+
+    def note(record, naming):
+        undone.append(record)
+
     time = edit()
     data = NEW[:-1] + b"!"
     path.write_bytes(data)
     os.utime(path, ns=(time, time + 1_000_000))
     with pytest.raises(GGUFError, match=r"changed since its last edit.*file.gguf.undo, which was kept.*may be removed"):
-        journal.undo(str(path), undone.append)
+        journal.undo(str(path), note)
     assert (path.read_bytes(), undone) == (data, [])
     path.write_bytes(OLD)
     edit()
-    journal.undo(str(path), undone.append)
+    journal.undo(str(path), note)
     assert len(undone) == (not is_patch)
 
 
@@ -242,18 +264,113 @@ def test_where_it_cannot_be_put_back_the_journal_stays(path, monkeypatch):
     assert path.read_bytes() == OLD
 
 
-def test_a_record_that_cannot_be_left_prevents_the_change(path, monkeypatch):
-    with monkeypatch.context() as patched:
-        failing(patched, "fsync", 0, FULL)
-        with pytest.raises(OSError, match="No space"):
-            journal.keeping(str(path), the_record()).__enter__()
-    assert names(path) == ["file.gguf"]
-    with journal.keeping(str(path), the_record()):
-        assert "file.gguf.undo" not in names(path)
+# A new file in the place of the old one.
+
+
+def test_a_rewrite_and_its_undoing(path):
+    rewrite(path)
+    assert path.read_bytes() == NEW
     assert names(path) == ["file.gguf", "file.gguf.undo"]
-    with journal.keeping(str(path), None):
-        assert "file.gguf.undo" in names(path)
+    assert os.stat(journal.undo_of(path)).st_mtime_ns == os.stat(path).st_mtime_ns
+    undo_rewrite(path)
+    assert path.read_bytes() == OLD
     assert names(path) == ["file.gguf"]
+    change(path)
+    rewrite(path, None)
+    assert names(path) == ["file.gguf"]
+
+
+@pytest.mark.parametrize("which", ["file.gguf.undo", "file.gguf"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_cannot_get_its_name_leaves_the_old_file(path, monkeypatch, which, is_first):
+    """An edit that is told as failed has not happened, and no record says that it has."""
+    if not is_first:
+        rewrite(path)
+        path.write_bytes(OLD)
+    before = names(path)
+    original = os.replace
+
+    def replace(old, new):
+        if os.path.basename(new) == which:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        original(old, new)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", replace)
+        with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+            rewrite(path)
+    assert path.read_bytes() == OLD
+    assert names(path) == (["file.gguf"] if which == "file.gguf" else before)
+
+
+@posix
+@pytest.mark.parametrize("action", [rewrite, lambda path: rewrite(path, None), undo_rewrite])
+def test_nobody_edits_a_new_file_before_its_record_stands(path, monkeypatch, action):
+    """From the moment when it has its name."""
+    rewrite(path)
+    if action is not undo_rewrite:
+        path.write_bytes(OLD)
+    stood = []
+
+    def noting(original):
+        def call(*args):
+            original(*args)
+            is_new = os.stat(path).st_ino != old
+            if is_new and args[-1] in (str(path), journal.undo_of(path)):
+                with pytest.raises(BusyError), journal.exclusive(str(path)):
+                    pass
+                stood.append(names(path))
+
+        return call
+
+    old = os.stat(path).st_ino
+    monkeypatch.setattr(os, "replace", noting(os.replace))
+    monkeypatch.setattr(os, "unlink", noting(os.unlink))
+    action(path)
+    last = ["file.gguf", "file.gguf.undo"] if action is rewrite else ["file.gguf"]
+    assert stood[-1] == last == names(path)
+
+
+@posix
+def test_a_rewrite_that_was_killed_anywhere_is_undone_or_told(path):
+    ends = Counter()
+    for last in itertools.count(1):
+        restore(path.parent, {"file.gguf": OLD})
+        if killed(lambda: rewrite(path), last)[1]:
+            break
+        is_new = path.read_bytes() == NEW
+        assert is_new or path.read_bytes() == OLD
+        if is_new:
+            undo_rewrite(path)
+            ends["undone"] += 1
+        else:
+            with pytest.raises(GGUFError, match=r"there is nothing to undo|or that was interrupted"):
+                undo_rewrite(path)
+            ends["told"] += 1
+        assert path.read_bytes() == OLD
+    assert ends["undone"] > 0 < ends["told"]
+
+
+@pytest.mark.parametrize("action", [change, rewrite])
+def test_a_name_that_is_too_long_for_a_record_is_told_first(path, action):
+    long = path.with_name("x" * 248)
+    path.rename(long)
+    with pytest.raises(
+        GGUFError, match=f"{long}.journal, which a change in place needs, cannot be made: File name too"
+    ):
+        action(long)
+    assert (long.read_bytes(), names(long)) == (OLD, [long.name])
+
+
+@pytest.mark.parametrize("action", [(change, undo), (rewrite, undo_rewrite)])
+def test_a_name_is_as_long_as_that_of_a_record_lets_it(path, action):
+    long = path.with_name("x" * 247)
+    path.rename(long)
+    do, back = action
+    do(long)
+    assert (long.read_bytes(), names(long)) == (NEW, [long.name, f"{long.name}.undo"])
+    back(long)
+    assert (long.read_bytes(), names(long)) == (OLD, [long.name])
 
 
 @posix
@@ -268,10 +385,36 @@ def test_the_second_editor_is_told(path):
         with pytest.raises(BusyError, match="another process is editing"):
             change(path)
         assert journal.trouble(path) is None
-        record.write_durably(journal.journal_of(path), b"", 0o600)
+        record.write_durably(journal.journal_of(path), b"", str(path))
         assert "just being edited" in journal.trouble(path)
         other.send_signal(signal.SIGKILL)
     assert "was interrupted" in journal.trouble(path)
+
+
+@posix
+def test_what_is_edited_is_not_replaced_and_what_is_replaced_not_edited(path):
+    """Several may replace it at once: the last one wins, with a whole file."""
+    with journal.exclusive(str(path)):
+        with pytest.raises(BusyError, match=f"another process is editing {path}: it is not replaced"):
+            save(path, [NEW])
+        with pytest.raises(BusyError):
+            save_set({str(path): [bytes_piece("new", NEW)]})
+    assert (path.read_bytes(), names(path)) == (OLD, ["file.gguf"])
+
+    def chunks():
+        save(path, [b"first"])
+        with replacing(str(path), True, 0) as other:
+            other.write(b"second")
+            with pytest.raises(BusyError), journal.exclusive(str(path)):
+                pass
+        yield NEW
+
+    save(path, chunks())
+    assert (path.read_bytes(), names(path)) == (NEW, ["file.gguf"])
+    change_back = journal.in_place(len(NEW), [Change(0, NEW[:6000], OLD[:6000])])
+    with journal.exclusive(str(path)) as handle:
+        journal.apply(str(path), handle, change_back)
+    assert path.read_bytes() == OLD
 
 
 @posix
@@ -312,10 +455,6 @@ def test_the_records_are_no_more_readable_than_the_file(path):
 # An undoing that is interrupted.
 
 
-def undo(path):
-    journal.undo(str(path), no_rewrite)
-
-
 @posix
 def test_an_undoing_that_was_killed_anywhere_is_never_turned_round(path):
     """Undone again, or mended, the file is the old one or, mended, the one that can still be undone."""
@@ -346,7 +485,7 @@ def test_an_undoing_that_was_killed_anywhere_is_never_turned_round(path):
 def test_an_undoing_of_an_interrupted_change_undoes_no_earlier_one(path):
     change(path)
     later = journal.in_place(len(NEW), [Change(200, NEW[200:204], b"more")])
-    record.write_durably(journal.journal_of(path), journal.to_bytes(later), 0o600)
+    record.write_durably(journal.journal_of(path), journal.to_bytes(later), str(path))
     path.write_bytes(NEW[:200] + b"mo" + NEW[202:])
     undo(path)
     assert path.read_bytes() == NEW
@@ -361,8 +500,8 @@ def test_what_is_no_record_is_not_overwritten(path, make):
     place.write_text("my notes") if make == "notes" else place.mkdir()
     with pytest.raises(GGUFError, match="is not overwritten"):
         change(path)
-    with pytest.raises(GGUFError, match="is not overwritten"), journal.keeping(str(path), the_record()):
-        path.write_bytes(NEW)
+    with pytest.raises(GGUFError, match="is not overwritten"):
+        rewrite(path)
     assert path.read_bytes() == OLD
     assert names(path) == ["file.gguf", "file.gguf.undo"]
 
@@ -374,6 +513,38 @@ def test_a_record_that_lacks_bytes_is_none(path):
     with pytest.raises(GGUFError, match="is no record of a change"):
         recover(path)
     assert path.read_bytes() == OLD
+
+
+@pytest.mark.parametrize("name", ["journal", "undo"])
+def test_what_is_larger_than_any_record_is_not_read(path, name):
+    place = path.with_name(f"file.gguf.{name}")
+    place.write_bytes(record.START)
+    os.truncate(place, record.LARGEST + 1)
+    os.utime(place, ns=(0, os.stat(path).st_mtime_ns))
+    tracemalloc.start()
+    with pytest.raises(GGUFError, match=r"is damaged, or no record"):
+        undo(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_a_record_that_could_not_be_read_again_stops_the_change(path, monkeypatch):
+    monkeypatch.setattr(record, "LARGEST", 100)
+    for action in change, rewrite:
+        with pytest.raises(GGUFError, match="the record of the change would be of"):
+            action(path)
+    assert (path.read_bytes(), names(path)) == (OLD, ["file.gguf"])
+
+
+def test_a_record_that_lets_all_of_a_large_file_be_read_is_none(path):
+    size = record.LARGEST + 1
+    known = journal.Identity(size, (journal.Span(0, size),), "")
+    os.truncate(path, size)
+    path.with_name("file.gguf.undo").write_bytes(
+        journal.to_bytes(journal.Record(known, known, (journal.Span(0, size),)))
+    )
+    with pytest.raises(GGUFError, match="is no record of a change"):
+        undo(path)
 
 
 @posix

@@ -152,6 +152,20 @@ def test_the_owner_is_kept(path):
     assert (state.st_uid, state.st_gid, stat.S_IMODE(state.st_mode)) == (1234, 2345, 0o2640)
 
 
+def test_extended_attributes_are_kept(path):
+    try:
+        os.setxattr(path, "user.first", b"\x001")
+        os.setxattr(path, "user.second", b"")
+    except (AttributeError, OSError) as error:
+        pytest.skip(f"this file system has no extended attributes: {error}")
+    gs.write(path, {"a.b": 1})
+    assert path.read_bytes() != OLD
+    assert {name: os.getxattr(path, name) for name in os.listxattr(path)} == {
+        "user.first": b"\x001",
+        "user.second": b"",
+    }
+
+
 def test_a_link_to_nothing_is_followed(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "models" / "new.gguf")
     (tmp_path / "models").mkdir()

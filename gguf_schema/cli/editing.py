@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import GGUFError
 from .arguments import Commands, Parser, UsageError, model_command, size
-from .streams import demand_free, model, say, tell
-from .writing import save
+from .streams import model, say, tell
+from .writing import demand_replaceable, save
 
 if TYPE_CHECKING:
     from ..edit import Edit, Plan
@@ -49,7 +49,7 @@ def run(
         missing = "" if out is None else f" behind {out!r}, which is the new file; to edit {args.file!r} say --in-place"
         raise UsageError(f"say what is to be edited{missing}")
     if out not in (None, "-"):
-        demand_free(out, args.force, args.file)
+        demand_replaceable(out, args.force, args.file)
     _demand_whole(args)
     status = 0
     with model(args) as opened:
@@ -75,7 +75,8 @@ def run(
         else:
             save(out, lambda show: edit.save(plan, out, overwrite=args.force, show=show))
     if status == 0:
-        say(args.file if out in (None, "-") else out, str(plan))
+        for told in *plan.changes, plan:
+            say(args.file if out in (None, "-") else out, str(told))
     return None, status
 
 
@@ -151,7 +152,7 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
         action="store_true",
         help="change the file itself: whole or not at all, and `edit --undo` undoes it",
     )
-    added.add_argument("--force", action="store_true", help="replace OUT if it is there")
+    added.add_argument("--force", action="store_true", help="replace OUT if it is there, and a GGUF file")
     added.add_argument(
         "--reserve",
         type=size,

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from ..errors import GGUFError
+from ..schema import MAGIC
 from ..targets import Show
 from ..write import Plan
 from .arguments import Parser
@@ -22,7 +23,7 @@ def written(plan: Plan, out: str, inputs: Iterable[str], force: bool) -> int:
     """Write a file; say what changed. The exit status.
 
     Raises:
-        GGUFError: It is there, it is one that is read, or it cannot be written.
+        GGUFError: It is there, it is one that is read or no GGUF file, or it cannot be written.
     """
     if out == "-":
         from ..targets import chunks_of
@@ -31,14 +32,29 @@ def written(plan: Plan, out: str, inputs: Iterable[str], force: bool) -> int:
         name = "standard output"
     else:
         for file in inputs:
-            demand_free(out, force, file)
+            demand_replaceable(out, force, file)
         save(out, lambda show: plan.save(out, overwrite=force, show=show))
         status, name = 0, out
     if status == 0:
         for change in plan.changes:
-            say(name, f"changed: {change.path}: {change.message}")
+            say(name, str(change))
         say(name, f"{plan.size} bytes written")
     return status
+
+
+def demand_replaceable(out: str, force: bool, file: str) -> None:
+    """As `demand_free`; what is no GGUF file is not replaced at all: it was hardly meant, as a list of edits is not.
+
+    Raises:
+        GGUFError: A file is there.
+    """
+    demand_free(out, force, file)
+    if not os.path.isfile(out):
+        return
+    with open(out, "rb") as there:
+        start = there.read(len(MAGIC))
+    if start not in (MAGIC, b""):
+        raise GGUFError(f"{out} is no GGUF file: it is not overwritten")
 
 
 def save(out: str, do: Callable[[Show], None]) -> None:

@@ -3,14 +3,14 @@
 import os
 from collections.abc import Iterable, Iterator
 
-from .. import journal
+from .. import journal, targets
 from ..errors import GGUFError
 from ..file import Model
-from ..journal import Part, Record, Span
+from ..journal import Record, Span
 from ..sources import FileSource, Source
-from ..targets import Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
-from .parts import inverse, joined
-from .planning import Plan
+from ..targets import Naming, Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
+from .parts import NewPart, Zeros, inverse, joined
+from .planning import MOST_KEPT, Plan
 
 
 def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | None = None) -> None:
@@ -23,7 +23,8 @@ def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | No
         show: Called with the bytes that are written and the whole, often.
 
     Raises:
-        GGUFError: It is the file that is read, or that has changed since.
+        GGUFError: It is the file that is read, or that has changed since, or is closed.
+        BusyError: Somebody edits the file that would be replaced.
         FileExistsError: A file is there that may not be replaced.
         OSError: It cannot be written; a file that was there is left whole.
     """
@@ -50,25 +51,26 @@ def apply(plan: Plan, show: Show | None = None) -> None:
 
     Raises:
         BusyError: Somebody else edits the file.
-        GGUFError: The file has changed since it was opened.
+        GGUFError: The file has changed since it was opened, or is closed.
         OSError: The file or its folder cannot be written to; the file is as it was.
     """
     source = plan.model.source
     if not plan.in_place or not isinstance(source, FileSource):
         raise GGUFError("the plan is one of a new file: save it")
+    opened = _state(source)
     path = os.path.realpath(source.name)
     with journal.exclusive(path) as handle:
         if os.path.exists(journal.journal_of(path)):
             raise GGUFError("an edit of the file was interrupted: recover it first")
-        if source.has_changed() or not os.path.samestat(os.fstat(handle), os.fstat(source.file.fileno())):
+        if source.has_changed() or not os.path.samestat(os.fstat(handle), opened):
             raise GGUFError("the file has changed since it was opened")
         if plan.changes_nothing:
             return
         if plan.record is not None:
             journal.apply(path, handle, plan.record)
             return
-        with journal.keeping(path, _record_of_rewrite(plan)):
-            save_pieces(path, _pieces(plan.model, plan.parts), show=show)
+        naming = journal.keeping(path, _record_of_rewrite(plan))
+        save_pieces(path, _pieces(plan.model, plan.parts), show=show, naming=naming)
 
 
 def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
@@ -84,10 +86,10 @@ def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
     """
     real = os.path.realpath(path)
 
-    def rewrite(record: Record) -> None:
+    def rewrite(record: Record, naming: Naming) -> None:
         source = FileSource(real)
         try:
-            save_pieces(real, [_piece(source, part) for part in record.parts], show=show)
+            save_pieces(real, [_piece(source, part) for part in record.parts], show=show, naming=naming)
         finally:
             source.close()
 
@@ -115,14 +117,23 @@ def _is_file_of(model: Model, path: str | os.PathLike[str]) -> bool:
     source = model.source
     if not isinstance(source, FileSource) or not os.path.exists(path):
         return False
-    return os.path.samestat(os.stat(path), os.fstat(source.file.fileno()))
+    return os.path.samestat(os.stat(path), _state(source))
 
 
-def _pieces(model: Model, parts: Iterable[Part]) -> list[Piece]:
+def _state(source: FileSource) -> os.stat_result:
+    """That of an open file."""
+    if source.file.closed:
+        raise GGUFError("the file is closed")
+    return os.fstat(source.file.fileno())
+
+
+def _pieces(model: Model, parts: Iterable[NewPart]) -> list[Piece]:
     return [_piece(model.source, part) for part in parts]
 
 
-def _piece(source: Source, part: Part) -> Piece:
+def _piece(source: Source, part: NewPart) -> Piece:
+    if isinstance(part, Zeros):
+        return Piece("padding", part.size, targets.Zeros())
     if isinstance(part, Span):
         return Piece("what was there", part.size, Range(source, part.start))
     return bytes_piece("what is new", part)
@@ -134,5 +145,5 @@ def _record_of_rewrite(plan: Plan) -> Record | None:
         return None
     model = plan.model
     parts = tuple(span if is_kept else joined(model, [span]) for span, is_kept in inverse(plan.parts, model.size))
-    after = journal.identity(plan.size, [(0, joined(model, plan.head_parts))])
+    after = journal.identity(plan.size, [(0, joined(model, plan.head_parts)[:MOST_KEPT])])
     return Record(journal.identity(model.size, ()), after, parts)

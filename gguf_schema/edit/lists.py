@@ -110,10 +110,17 @@ def _set(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> Edit:
     if ("value" in table) == ("file" in table):
         raise GGUFError("set goes with a value, or with a file that has it")
     type = type_named(_text(table, "type")) if "type" in table else None
-    if table.get("file") == "":
+    return Set(_text(table, "set"), _in_file(table, folder) if "file" in table else table["value"], type)
+
+
+def _in_file(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> str:
+    name = _text(table, "file")
+    if not name:
         raise GGUFError("expected the name of a file, found ''", "file")
-    value = text_of(os.path.join(folder, _text(table, "file"))) if "file" in table else table["value"]
-    return Set(_text(table, "set"), value, type)
+    try:
+        return text_of(os.path.join(folder, name))
+    except GGUFError as error:
+        raise error.inside("file", None) from None
 
 
 def _text(table: Mapping[str, Any], field: str) -> str:

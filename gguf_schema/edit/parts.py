@@ -1,18 +1,35 @@
-"""A changed file in terms of the one that it is made from: new bytes, and ranges that stay or move."""
+"""A changed file in terms of the one that it is made from: new bytes, zeros, and ranges that stay or move."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..constructs import Strings, Struct
 from ..enums import GGUFValueType as T
 from ..errors import GGUFError
 from ..file import Model
-from ..journal import Part, Span, size_of
+from ..journal import Part, Span
+from ..journal import size_of as size_of_kept
 from ..layout import Fields, align_up, alignment_of, data_size, place
 from ..schema import GGUFStructs
+from ..write import Change, left_out, zeroed
 from .edits import Head
-from .reserve import is_reserve
+from .reserve import is_reserve, place_of
+
+
+class Zeros(NamedTuple):
+    """So many zeros, which may be more than memory holds."""
+
+    size: int
+
+
+NewPart = Part | Zeros
+"""A part of a changed file."""
+
+
+def size_of(part: NewPart) -> int:
+    """Its bytes."""
+    return part.size if isinstance(part, Zeros) else size_of_kept(part)
 
 
 class Unchanged:
@@ -75,12 +92,13 @@ def head_parts(unchanged: Unchanged, head: Head) -> list[Part]:
 
 def _with_room_that_stays(unchanged: Unchanged, built: bytes) -> list[Part]:
     """The bytes of a reserve; as many zeros at its end as the old one has, too, are those of the old one."""
-    for pair in unchanged.model.head["metadata_kv"]:
-        if is_reserve(pair) and not pair["value"]["array"].any():
-            span = unchanged.pairs[id(pair)]
-            zeros = min(len(pair["value"]["array"]), len(built) - len(built.rstrip(b"\0")))
-            return [built[: len(built) - zeros], Span(span.start + span.size - zeros, zeros)]
-    return [built]
+    pairs = unchanged.model.head["metadata_kv"]
+    place = place_of(pairs)
+    if place is None:
+        return [built]
+    span = unchanged.pairs[id(pairs[place])]
+    zeros = min(len(pairs[place]["value"]["array"]), len(built) - len(built.rstrip(b"\0")))
+    return [built[: len(built) - zeros], Span(span.start + span.size - zeros, zeros)]
 
 
 def _built(build: Callable[[Fields], bytes], fields: Fields, path: str) -> bytes:
@@ -107,34 +125,43 @@ def with_offsets(model: Model, head: Head) -> Head:
     return head._replace(tensors=tensors)
 
 
-def data_as_it_is(model: Model, head_size: int) -> list[Part]:
+def data_as_it_is(model: Model, head_size: int) -> tuple[list[NewPart], list[Change]]:
     """What follows a head of so many bytes: all that followed the old one, at the next multiple of the alignment.
 
     Without tensors nothing needs to be aligned: then, and where a file ends before its data, the bytes follow at once.
+
+    Returns:
+        The parts, and what is lost: padding of another size becomes zeros.
     """
     if not model.head["tensor_infos"] or model.size < model.data_offset:
-        return [Span(model.infos_end, model.size - model.infos_end)]
-    old_padding = model.data_offset - model.infos_end
+        return [Span(model.infos_end, model.size - model.infos_end)], []
+    held = model.data_offset - model.infos_end
     padding = align_up(head_size, model.alignment) - head_size
-    kept = Span(model.infos_end, old_padding) if padding == old_padding else bytes(padding)
-    return [kept, Span(model.data_offset, model.size - model.data_offset)]
+    changes = list(zeroed(model, model.infos_end, model.data_offset, "padding")) if padding != held else []
+    stays = 0 if changes else min(padding, held)
+    start = model.data_offset - stays
+    return [Zeros(padding - stays), Span(start, model.size - start)], changes
 
 
-def data_anew(model: Model, head: Head, head_size: int) -> list[Part]:
+def data_anew(model: Model, head: Head, head_size: int) -> tuple[list[NewPart], list[Change]]:
     """What follows a head of so many bytes: the tensors in the order of the infos, with zeros up to the alignment.
 
-    What stood between them is left out; what stood behind them comes behind them.
+    Returns:
+        The parts, and what is lost: what stood between the tensors. What stood behind them comes behind them.
+
+    Raises:
+        GGUFError: The data of a tensor is not all there.
     """
     alignment = alignment_of(head.pairs)
     tail = _tail(model)
-    parts: list[Part] = []
+    parts: list[NewPart] = []
     position = head_size
     for range in [*(_tensor(model, tensor.place) for tensor in head.tensors), *([tail] if tail.size else [])]:
-        parts += [bytes(align_up(position, alignment) - position), range]
+        parts += [Zeros(align_up(position, alignment) - position), range]
         position = align_up(position, alignment) + range.size
     if head.tensors and not tail.size:
-        parts.append(bytes(align_up(position, alignment) - position))
-    return parts
+        parts.append(Zeros(align_up(position, alignment) - position))
+    return parts, list(left_out(model, tail=False))
 
 
 def _tensor(model: Model, index: int) -> Span:
@@ -158,7 +185,7 @@ def _tail(model: Model) -> Span:
     return Span(end, model.size - end)
 
 
-def merged(parts: Iterable[Part]) -> list[Part]:
+def merged(parts: Iterable[NewPart]) -> list[NewPart]:
     """The same parts, in as few as possible."""
     found: list[Any] = []
     for part in parts:
@@ -167,6 +194,8 @@ def merged(parts: Iterable[Part]) -> list[Part]:
             last += part
         elif isinstance(part, bytes):
             found += [bytearray(part)] if part else []
+        elif isinstance(part, Zeros):
+            found += [part] if part.size else []
         elif isinstance(last, Span) and last.start + last.size == part.start:
             found[-1] = Span(last.start, last.size + part.size)
         else:
@@ -174,7 +203,7 @@ def merged(parts: Iterable[Part]) -> list[Part]:
     return [bytes(part) if isinstance(part, bytearray) else part for part in found]
 
 
-def inverse(parts: Sequence[Part], size: int) -> Iterator[tuple[Span, bool]]:
+def inverse(parts: Sequence[NewPart], size: int) -> Iterator[tuple[Span, bool]]:
     """An old file of this size as ranges of the new one (True), and of itself where the new one lacks them (False)."""
     starts = accumulate(map(size_of, parts), initial=0)
     spans = [(part, start) for start, part in zip(starts, parts, strict=False) if isinstance(part, Span)]
@@ -191,17 +220,21 @@ def inverse(parts: Sequence[Part], size: int) -> Iterator[tuple[Span, bool]]:
         yield Span(position, size - position), False
 
 
-def joined(model: Model, parts: Iterable[Part]) -> bytes:
+def joined(model: Model, parts: Iterable[NewPart]) -> bytes:
     """The bytes of parts of a file that is made from an open one.
 
     Raises:
         GGUFError: The open file has changed.
     """
-    return b"".join(part if isinstance(part, bytes) else _read(model, part) for part in parts)
+    return b"".join(_bytes_of(model, part) for part in parts)
 
 
-def _read(model: Model, span: Span) -> bytes:
-    data = model.source.read_at(*span)
-    if len(data) < span.size:
+def _bytes_of(model: Model, part: NewPart) -> bytes:
+    if isinstance(part, bytes):
+        return part
+    if isinstance(part, Zeros):
+        return bytes(part.size)
+    data = model.source.read_at(*part)
+    if len(data) < part.size:
         raise GGUFError("the file has changed since it was opened")
     return data

@@ -7,13 +7,15 @@ from itertools import accumulate
 from .. import journal
 from ..errors import GGUFError
 from ..file import Model
-from ..journal import Change, Part, Record, Span, size_of
+from ..journal import Change, Record, Span
 from ..layout import align_up
 from ..sources import FileSource
 from ..targets import BLOCK
+from ..write import Change as Lost
 from ..write import demand_sound
 from .edits import Edit, Head, edited, head_of
 from .parts import (
+    NewPart,
     Unchanged,
     data_anew,
     data_as_it_is,
@@ -22,17 +24,15 @@ from .parts import (
     is_laid_out_anew,
     joined,
     merged,
+    size_of,
     with_offsets,
 )
-from .reserve import is_reserve, room, with_room, without_room
-
-MOST_IN_PLACE = 1 << 26
-"""Bytes that are changed in place at most: they are held in memory."""
+from .reserve import MOST_IN_PLACE, place_of, room, with_room, without_room
 
 LARGE = 1 << 20
 """Bytes of a file that a block more makes no larger."""
 
-MOST_KEPT = 1 << 26
+MOST_KEPT = journal.LARGEST // 4
 """Bytes of an old file that are kept to undo a rewrite: what the new one does not have."""
 
 
@@ -44,22 +44,24 @@ class Plan:
         model: The file as it is.
         head: Its metadata pairs and tensor infos as they would be.
         head_parts: The file as it would be up to the end of the tensor infos: bytes, and ranges of the file as it is.
-        data_parts: All that follows.
+        data_parts: All that follows; zeros, too.
         in_place: Whether the file itself is to be changed.
+        changes: What no edit names, and will still differ: bytes around the tensors.
         record: Of a patch in place how it is done, and undone; None where a new file is made.
         why_not: Where the file itself is to be changed, but not patched, the reason.
     """
 
     model: Model
     head: Head
-    head_parts: tuple[Part, ...]
-    data_parts: tuple[Part, ...]
+    head_parts: tuple[NewPart, ...]
+    data_parts: tuple[NewPart, ...]
     in_place: bool
+    changes: tuple[Lost, ...] = ()
     record: Record | None = None
     why_not: str = ""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[NewPart, ...]:
         """The whole file as it would be."""
         return (*self.head_parts, *self.data_parts)
 
@@ -124,15 +126,18 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
         edits: They are done one after the other.
         in_place: Change the file itself, which must be a path: by a patch if that is possible and cheaper, or by a new
             file in its place. Of a reserve as much is used, or added, as keeps the data where it is.
-        reserve: Bytes that the file shall at least have in reserve for later patches; 0 for none. Without it they stay.
+        reserve: Bytes that the file shall at least have in reserve for later patches, up to `MOST_IN_PLACE`; 0 for
+            none. Without it they stay.
 
     Raises:
-        GGUFError: An edit cannot be done, or `open` would refuse the new file for a reason for which it does not
-            refuse the old one.
+        GGUFError: An edit cannot be done, so much cannot be in reserve, or `open` would refuse the new file for a
+            reason for which it does not refuse the old one.
     """
     model.demand_one_file()
     head = edited(head_of(model.head), edits)
     if reserve is not None:
+        if not isinstance(reserve, int) or not 0 <= reserve <= MOST_IN_PLACE:
+            raise GGUFError(f"a reserve is of 0 to {MOST_IN_PLACE} bytes")
         head = head._replace(pairs=with_room(head.pairs, reserve) if reserve else without_room(head.pairs))
     unchanged = Unchanged(model)
     is_anew = is_laid_out_anew(model, head)
@@ -144,13 +149,13 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
         head = _with_fitting_room(unchanged, head)
     start = merged(head_parts(unchanged, head))
     head_size = sum(map(size_of, start))
-    rest = merged(data_anew(model, head, head_size) if is_anew else data_as_it_is(model, head_size))
+    rest, changes = data_anew(model, head, head_size) if is_anew else data_as_it_is(model, head_size)
     known = {fault.code for fault in model.faults()}
     infos = [kept.info for kept in head.tensors]
     demand_sound(head.pairs, infos, head_size, head_size + sum(map(size_of, rest)), known)
     if in_place and not isinstance(model.source, FileSource):
         raise GGUFError("only a file with a path can be changed in place")
-    whole = Plan(model, head, tuple(start), tuple(rest), in_place)
+    whole = Plan(model, head, tuple(start), tuple(merged(rest)), in_place, tuple(changes))
     if not in_place:
         return whole
     if why_not := _why_not(model, whole.parts, None if is_anew else head_size - model.infos_end):
@@ -169,26 +174,26 @@ def _with_room_to_share(unchanged: Unchanged, head: Head, least: int) -> Head:
         return head
     end = sum(map(size_of, head_parts(unchanged, head)))
     missing = (model.data_offset - align_up(end, model.alignment)) % BLOCK
-    return head._replace(pairs=with_room(head.pairs, least + missing))
+    return head._replace(pairs=with_room(head.pairs, min(least + missing, MOST_IN_PLACE)))
 
 
 def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
     """The head with as much in reserve as keeps the data where it is, where that can be and no edit says otherwise."""
     model = unchanged.model
-    held = room(head.pairs)
-    if held is None or not any(is_reserve(pair) and id(pair) in unchanged.pairs for pair in head.pairs):
+    held, place = room(head.pairs), place_of(head.pairs)
+    if held is None or place is None or id(head.pairs[place]) not in unchanged.pairs:
         return head
     least = sum(map(size_of, head_parts(unchanged, head))) - held
     wanted = max(0, model.infos_end - least)
     stays = least + wanted == model.infos_end
     if model.head["tensor_infos"]:
         stays = align_up(least + wanted, model.alignment) == model.data_offset
-    if wanted == held or not stays:
+    if wanted == held or wanted > MOST_IN_PLACE or not stays:
         return head
     return head._replace(pairs=with_room(head.pairs, wanted))
 
 
-def _why_not(model: Model, parts: Sequence[Part], growth: int | None) -> str:
+def _why_not(model: Model, parts: Sequence[NewPart], growth: int | None) -> str:
     """Why a patch is impossible, or dearer than a new file; empty where it is neither.
 
     Args:
@@ -213,9 +218,9 @@ def _why_not(model: Model, parts: Sequence[Part], growth: int | None) -> str:
     return ""
 
 
-def _moved(parts: Sequence[Part]) -> list[tuple[int, list[Part]]]:
+def _moved(parts: Sequence[NewPart]) -> list[tuple[int, list[NewPart]]]:
     """The parts that are not ranges of the old file at the same place, in runs, each with its absolute offset."""
-    runs: list[tuple[int, list[Part]]] = []
+    runs: list[tuple[int, list[NewPart]]] = []
     ends = -1
     for start, part in zip(accumulate(map(size_of, parts), initial=0), parts, strict=False):
         if isinstance(part, Span) and part.start == start:
@@ -227,7 +232,7 @@ def _moved(parts: Sequence[Part]) -> list[tuple[int, list[Part]]]:
     return runs
 
 
-def _window(model: Model, start: int, parts: Sequence[Part]) -> Change:
+def _window(model: Model, start: int, parts: Sequence[NewPart]) -> Change:
     """What stands in a place, and what will."""
     new = joined(model, parts)
     return Change(start, joined(model, [Span(start, len(new))]), new)

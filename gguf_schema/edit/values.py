@@ -163,7 +163,12 @@ def text_of(path: str) -> str:
     """All that is in a file, byte by byte.
 
     Raises:
+        GGUFError: Nothing can be called so.
         OSError: It cannot be read.
     """
-    with open(path, "rb") as file:
+    try:
+        file = open(path, "rb")  # noqa: SIM115 (closed below)
+    except ValueError:  # a null byte, or what cannot be encoded
+        raise GGUFError(f"expected the name of a file, found {path!r:.100}") from None
+    with file:
         return file.read().decode("utf-8", "surrogateescape")

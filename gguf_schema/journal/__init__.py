@@ -8,11 +8,13 @@ locking     one editor at a time
 patching    differences, changes, recovery, undoing
 """
 
-from .locking import BusyError, exclusive
+from ..targets import BusyError
+from .locking import exclusive
 from .patching import apply, journal_of, keeping, recover, trouble, undo, undo_of
-from .record import Change, Identity, Part, Record, Span, identity, in_place, size_of, to_bytes
+from .record import LARGEST, Change, Identity, Part, Record, Span, identity, in_place, size_of, to_bytes
 
 __all__ = [
+    "LARGEST",
     "BusyError",
     "Change",
     "Identity",

@@ -4,16 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from ..errors import GGUFError
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-
-class BusyError(GGUFError):
-    """Somebody else edits the file."""
+from ..targets import BusyError, lock
 
 
 @contextlib.contextmanager
@@ -27,12 +18,12 @@ def exclusive(path: str) -> Iterator[int]:
         The file descriptor.
 
     Raises:
-        BusyError: Somebody else edits the file, or has replaced it this moment.
+        BusyError: Somebody else edits the file, or replaces it, or has done so this moment.
         OSError: It cannot be opened for writing.
     """
     handle = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
-        if not _lock(handle):
+        if lock(handle, alone=True) is False:
             raise BusyError("another process is editing the file")
         if not os.path.samestat(os.stat(path), os.fstat(handle)):
             raise BusyError("another process has just replaced the file")
@@ -46,19 +37,7 @@ def is_busy(path: str) -> bool:
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:
-            return not _lock(handle)
+            return lock(handle, alone=False) is False
         finally:
             os.close(handle)
     return False
-
-
-def _lock(handle: int) -> bool:
-    """Lock an open file; False where somebody else has. Where there are no locks, everybody gets one."""
-    if fcntl is not None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:  # some network file systems have no locks
-            pass
-    return True

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..errors import GGUFError
-from ..targets import sync_folder
+from ..targets import Naming, sync_folder
 from .locking import exclusive, is_busy
 from .record import (
     ADVICE,
@@ -15,7 +15,6 @@ from .record import (
     Change,
     Identity,
     Record,
-    appearing,
     identity,
     load,
     read_at,
@@ -48,14 +47,14 @@ def apply(path: str, handle: int, record: Record) -> None:
         record: Of a change in place.
 
     Raises:
-        GGUFError: The file is no longer the one that the record tells of.
+        GGUFError: The file is no longer the one that the record tells of, or no record can stand beside it.
         OSError: The file or its folder cannot be written to; the file is as it was.
     """
     if not _is(handle, record.before):
         raise GGUFError("the file has changed since the edit was planned")
-    _demand_own(undo_of(path))
+    _demand_places(path)
     journal = journal_of(path)
-    write_durably(journal, to_bytes(record), os.fstat(handle).st_mode & 0o666)
+    write_durably(journal, to_bytes(record), path)
     try:
         _write(handle, [(change.start, change.new) for change in record.changes()])
         if record.is_undo:
@@ -71,19 +70,29 @@ def apply(path: str, handle: int, record: Record) -> None:
         raise
 
 
-def _demand_own(place: str) -> None:
-    """Refuse to put the record of a change where something else is.
+def _demand_places(path: str) -> None:
+    """Refuse a change whose record could not stand beside the file.
 
     Raises:
-        GGUFError: Something else is there.
+        GGUFError: Something else is there, or the name of the file is too long.
     """
-    if not os.path.lexists(place):
-        return
-    if os.path.isfile(place):
-        with open(place, "rb") as file:
-            if file.read(len(START)) == START:
-                return
-    raise GGUFError(f"{place} is there, and is no record of an edit: it is not overwritten")
+    for place in journal_of(path), undo_of(path):
+        try:
+            os.lstat(place)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise GGUFError(f"{place}, which a change in place needs, cannot be made: {error.strerror}") from None
+        if not _is_ours(place):
+            raise GGUFError(f"{place} is there, and is no record of an edit: it is not overwritten")
+
+
+def _is_ours(place: str) -> bool:
+    """Whether a file begins as a record of a change."""
+    if not os.path.isfile(place):
+        return False
+    with open(place, "rb") as file:
+        return file.read(len(START)) == START
 
 
 def _remove(*paths: str) -> None:
@@ -93,23 +102,49 @@ def _remove(*paths: str) -> None:
             os.unlink(path)
 
 
-@contextlib.contextmanager
-def keeping(path: str, record: Record | None) -> Iterator[None]:
-    """Leave the record of what is done within the block, for `undo`, instead of that of an earlier change; or none.
+def keeping(path: str, record: Record | None) -> Naming:
+    """What leaves the record of a rewrite for `undo`, instead of that of an earlier change; or none.
+
+    The record gets its name just before the new file does: whatever fails until then leaves the old file. Where it is
+    interrupted between, the record is of no file that is there, which `undo` tells.
+
+    Args:
+        path: The file, from `exclusive`.
+        record: How to undo the rewrite; None where that is impossible.
 
     Raises:
-        OSError: It cannot be written; the block is not begun.
+        GGUFError: No record can stand beside the file, or this one is too large.
     """
-    place = undo_of(path)
-    _demand_own(place)
-    if record is not None:
-        with appearing(place, to_bytes(record), os.stat(path).st_mode & 0o666) as written:
+    _demand_places(path)
+    return _forgetting(path) if record is None else _leaving(path, to_bytes(record))
+
+
+def _leaving(path: str, record: bytes) -> Naming:
+    """What leaves the record of a rewrite."""
+
+    @contextlib.contextmanager
+    def naming(changed: os.stat_result) -> Iterator[None]:
+        write_durably(undo_of(path), record, path)
+        _date(undo_of(path), changed)
+        try:
             yield
-            _date(written, os.stat(path))
-        return
-    yield
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(place)
+        except OSError:
+            _remove(undo_of(path))
+            raise
+
+    return naming
+
+
+def _forgetting(path: str) -> Naming:
+    """What removes the record of the last change as soon as the new file has its name."""
+
+    @contextlib.contextmanager
+    def naming(changed: os.stat_result) -> Iterator[None]:
+        yield
+        with contextlib.suppress(OSError):  # it is of another time than the file, and undoes nothing
+            _remove(undo_of(path))
+
+    return naming
 
 
 def recover(path: str, handle: int) -> bool | None:
@@ -155,12 +190,13 @@ def recover(path: str, handle: int) -> bool | None:
     return record.is_undo
 
 
-def undo(path: str, rewrite: Callable[[Record], None]) -> None:
+def undo(path: str, rewrite: Callable[[Record, Naming], None]) -> None:
     """Undo the last change of a file.
 
     Args:
         path: The file; not a symbolic link.
-        rewrite: Called with the record, where the change was not in place, to put the file as it was in its place.
+        rewrite: Called, where the change was not in place, to put the file as it was in its place: with the record, and
+            with what goes with that.
 
     Raises:
         GGUFError: There is nothing to undo, or the file was changed by others since.
@@ -175,14 +211,13 @@ def undo(path: str, rewrite: Callable[[Record], None]) -> None:
         record = load(place)
         if os.stat(place).st_mtime_ns != os.fstat(handle).st_mtime_ns or not _is(handle, record.after):
             raise GGUFError(
-                "the file has changed since its last edit, which cannot be undone any more: "
+                "the file has changed since its last edit, or that was interrupted, and cannot be undone any more: "
                 f"{place}, which was kept for that, may be removed"
             )
         if record.is_in_place:
             apply(path, handle, reverse(record))
         else:
-            rewrite(record)
-        _remove(place)
+            rewrite(record, _forgetting(path))
 
 
 def trouble(path: str | os.PathLike[str]) -> str | None:

@@ -3,7 +3,6 @@
 On disk it is a line with the format's name and the SHA-256 of all that follows, a line of JSON, and bytes.
 """
 
-import contextlib
 import hashlib
 import json
 import os
@@ -14,9 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GGUFError
-from ..targets import sync_folder
+from ..targets import replacing
 
 FIRST_LINE = "gguf-schema journal 1 {}\n"
+LARGEST = 1 << 28
+"""Bytes of a record at most: a larger one is neither written nor read."""
+
 START = FIRST_LINE.partition("{}")[0].encode()
 
 
@@ -145,7 +147,11 @@ def reverse(record: Record) -> Record:
 
 
 def to_bytes(record: Record) -> bytes:
-    """The record as it stands on disk."""
+    """The record as it stands on disk.
+
+    Raises:
+        GGUFError: It is too large to be read again.
+    """
     fields = {
         "before": record.before,
         "after": record.after,
@@ -155,11 +161,14 @@ def to_bytes(record: Record) -> bytes:
     }
     payload = b"".join([*(part for part in record.parts if isinstance(part, bytes)), *record.replaced])
     body = json.dumps(fields).encode() + b"\n" + payload
-    return FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body
+    data = FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body
+    if len(data) > LARGEST:
+        raise GGUFError(f"the record of the change would be of {len(data)} bytes, {LARGEST} are the most")
+    return data
 
 
 def load(path: str) -> Record:
-    """Read a record.
+    """Read a record; no more than `LARGEST` bytes.
 
     Raises:
         GGUFError: It is damaged, or none.
@@ -168,7 +177,8 @@ def load(path: str) -> Record:
     if not os.path.isfile(path):  # a pipe would wait for whoever writes
         raise GGUFError(f"{path} is no file: {ADVICE}")
     with open(path, "rb") as file:
-        data = file.read()
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size) if size <= LARGEST else b""
     first, _, body = data.partition(b"\n")
     if first + b"\n" != FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode():
         raise GGUFError(f"{path} is damaged, or no record of a change: {ADVICE}")
@@ -198,48 +208,21 @@ def _record(fields: Any, payload: bytes) -> Record:
 
 
 def _is_sound(record: Record) -> bool:
-    """Whether all of the old file is there, and no range is outside of the file that it is of."""
+    """Whether all of the old file is there, no range is outside of its file, and what is compared may be held."""
     before, after = record.before, record.after
     spans = [(part, after.size) for part in (*record.parts, *after.checked) if isinstance(part, Span)]
     spans += [(span, before.size) for span in before.checked]
-    return before.size == sum(map(size_of, record.parts)) and all(
+    is_inside = all(
         isinstance(number, int) and 0 <= number <= size for span, size in spans for number in (*span, sum(span))
     )
+    checked = max(sum(map(size_of, known.checked)) for known in (before, after))
+    return is_inside and checked <= LARGEST and before.size == sum(map(size_of, record.parts))
 
 
-def write_durably(path: str, data: bytes, mode: int) -> None:
-    """Write a file that appears whole, once it is on the disk."""
-    with appearing(path, data, mode):
-        pass
-
-
-@contextlib.contextmanager
-def appearing(path: str, data: bytes, mode: int) -> Iterator[str]:
-    """Write a file to the disk under another name, that which is given; it gets its own when the block ends well."""
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.tmp")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)  # left by a process that was killed
-    try:
-        _write_new(temporary, data, mode)
-        yield temporary
-        os.replace(temporary, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename in (None, temporary):
-            raise type(error)(error.errno, error.strerror, path) from None
-        raise
-    sync_folder(folder)
-
-
-def _write_new(path: str, data: bytes, mode: int) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-    try:
-        write_at(handle, 0, data)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def write_durably(path: str, data: bytes, like: str) -> None:
+    """Write a file that appears whole, once it is on the disk, with the owner and the permissions of another one."""
+    with replacing(path, True, len(data), like=like) as file:
+        write_at(file.fileno(), 0, data)
 
 
 def write_at(handle: int, position: int, data: bytes) -> None:

@@ -13,9 +13,10 @@ from typing import BinaryIO
 from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy, to_border
 from .folders import own_folder
+from .locking import BusyError, lock
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
-from .replacement import real_path, replacing, sync_folder
+from .replacement import Naming, real_path, replacing, sync_folder
 
 __all__ = [
     "save",
@@ -24,6 +25,10 @@ __all__ = [
     "chunks_of",
     "own_folder",
     "sync_folder",
+    "replacing",
+    "lock",
+    "BusyError",
+    "Naming",
     "Piece",
     "bytes_piece",
     "Content",
@@ -57,6 +62,7 @@ def save(target: Target, chunks: Iterable[memoryview | bytes], *, overwrite: boo
     Raises:
         TypeError: The target is neither.
         FileExistsError: A file is there that may not be replaced.
+        BusyError: Somebody edits that file.
         OSError: It cannot be written.
     """
     with _opened(target, overwrite, 0) as (file, _):
@@ -64,7 +70,14 @@ def save(target: Target, chunks: Iterable[memoryview | bytes], *, overwrite: boo
             _write_all(file, memoryview(chunk), 0)
 
 
-def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = True, show: Show | None = None) -> None:
+def save_pieces(
+    target: Target,
+    pieces: Sequence[Piece],
+    *,
+    overwrite: bool = True,
+    show: Show | None = None,
+    naming: Naming | None = None,
+) -> None:
     """Write pieces that follow each other; no more than a few MiB are held at once.
 
     Args:
@@ -72,14 +85,16 @@ def save_pieces(target: Target, pieces: Sequence[Piece], *, overwrite: bool = Tr
         pieces: In order. Ranges of files on disk go from file to file (see `copying`) where the target is a path.
         overwrite: Whether a file that is there may be replaced.
         show: Called with the bytes that are written and the whole, often.
+        naming: As of `replacement.replacing`.
 
     Raises:
         TypeError: The target is neither a path nor a binary file object.
         BuildError: A piece does not come as it should, or a file was written to meanwhile; the path says which.
         FileExistsError: A file is there that may not be replaced.
+        BusyError: Somebody edits that file.
         OSError: It cannot be written, or a source cannot be read.
     """
-    with _opened(target, overwrite, _new_bytes(target, pieces)) as (file, by_kernel):
+    with _opened(target, overwrite, _new_bytes(target, pieces), naming) as (file, by_kernel):
         _fill(file, by_kernel, pieces, _counter(pieces, show))
 
 
@@ -95,7 +110,8 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
         show: Called with the bytes of all files that are written and the whole, often.
 
     Raises:
-        BuildError, FileExistsError, OSError: As `save_pieces`. Nothing appears, unless it happens while files do.
+        BuildError, FileExistsError, BusyError, OSError: As `save_pieces`. Nothing appears, unless it happens while
+            files do.
     """
     count = _counter([piece for pieces in files.values() for piece in pieces], show)
     paths = {real_path(path): pieces for path, pieces in files.items()}
@@ -234,7 +250,9 @@ def _is_shareable(piece: Piece, position: int, folder: str) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[BinaryIO, bool]]:
+def _opened(
+    target: Target, overwrite: bool, needed: int, naming: Naming | None = None
+) -> Iterator[tuple[BinaryIO, bool]]:
     """What is written to, and whether it is a new file that the kernel can write."""
     if not isinstance(target, str | os.PathLike) and not hasattr(target, "write"):
         raise TypeError(f"expected a path or a binary file object, found {target.__class__.__name__}")
@@ -244,7 +262,7 @@ def _opened(target: Target, overwrite: bool, needed: int) -> Iterator[tuple[Bina
         with open(target, "wb") as special:  # a pipe or a device cannot be replaced
             yield special, False
     else:
-        with replacing(real_path(target), overwrite, needed) as file:
+        with replacing(real_path(target), overwrite, needed, naming) as file:
             yield file, hasattr(os, "pread")
 
 

@@ -4,17 +4,18 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import BinaryIO
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from .locking import lock, unedited
 
 MARK = "gguf_schema"
 """In the names of temporary files, so that no other program's is taken for ours."""
+
+Naming = Callable[[os.stat_result], contextlib.AbstractContextManager[object]]
+"""Called with the state of a new file that is whole on the disk. What it gives is entered before the file gets its
+name, and left when it has that, while it is still locked."""
 
 FULL = {errno.ENOSPC, errno.EFBIG} | {getattr(errno, "EDQUOT", errno.ENOSPC)}
 """What the system says when bytes are too many for it."""
@@ -33,16 +34,21 @@ def real_path(path: str | os.PathLike[str]) -> str:
 
 
 @contextlib.contextmanager
-def replacing(path: str, overwrite: bool, needed: int) -> Iterator[BinaryIO]:
+def replacing(
+    path: str, overwrite: bool, needed: int, naming: Naming | None = None, like: str | None = None
+) -> Iterator[BinaryIO]:
     """A new file, put in the place of `path` when the block ends without an error; an old one stays whole until then.
 
     Args:
         path: Not a symbolic link.
         overwrite: Whether an old file may be replaced.
         needed: Bytes that will surely take up room on the disk.
+        naming: What goes with its getting its name. Whoever gives this edits the old file, and has it locked.
+        like: The file whose owner, permissions and attributes it gets, if not the old one.
 
     Raises:
         FileExistsError: An old file is there that may not be replaced.
+        BusyError: Somebody edits the old file.
         OSError: The disk is full, the folder cannot be written to, and the like; with the path.
     """
     if not overwrite and os.path.lexists(path):
@@ -52,19 +58,23 @@ def replacing(path: str, overwrite: bool, needed: int) -> Iterator[BinaryIO]:
         temporary, handle = _temporary(path)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, path) from None
-    with open(handle, "wb") as file:
+    with open(handle, "wb") as file, contextlib.ExitStack() as stack:
         try:
-            _keep_owner_and_mode(path, handle)
+            if naming is None:
+                stack.enter_context(unedited(path))
+            _keep_owner_and_mode(like or path, handle)
+            _keep_attributes(like or path, handle)
             _demand_room(handle, needed, path)
             yield file
             file.flush()
             os.fsync(handle)
-            if fcntl is None:
+            if os.name == "nt":
                 file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
-            if overwrite:
-                os.replace(temporary, path)
-            else:
-                _link(temporary, path)
+            with naming(os.stat(temporary)) if naming else contextlib.nullcontext():
+                if overwrite:
+                    os.replace(temporary, path)
+                else:
+                    _link(temporary, path)
         except BaseException as error:
             with contextlib.suppress(OSError):
                 file.close()
@@ -92,7 +102,7 @@ def _temporary(path: str) -> tuple[str, int]:
             if not _remove_stale(temporary):
                 temporary = next(names)
             continue
-        if not _lock(handle, wait=True) or _is_still(temporary, handle):
+        if lock(handle, alone=False, wait=True) is None or _is_still(temporary, handle):
             break
         os.close(handle)  # somebody thought that it was left over, before it was locked
     while _remove_stale(next(names)):
@@ -107,7 +117,8 @@ def _remove_stale(temporary: str) -> bool:
     except (AttributeError, OSError):  # not there, not ours, or Windows
         return False
     try:
-        is_stale = stat.S_ISREG(os.fstat(handle).st_mode) and _lock(handle, wait=False) and _is_still(temporary, handle)
+        is_left = stat.S_ISREG(os.fstat(handle).st_mode) and lock(handle, alone=True) is True
+        is_stale = is_left and _is_still(temporary, handle)
         if is_stale:
             os.unlink(temporary)
         return is_stale
@@ -115,17 +126,6 @@ def _remove_stale(temporary: str) -> bool:
         return False
     finally:
         os.close(handle)
-
-
-def _lock(handle: int, wait: bool) -> bool:
-    """Lock a file for this process; whether it is, which not every file system can."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
-        return False
-    return True
 
 
 def _is_still(path: str, handle: int) -> bool:
@@ -150,6 +150,14 @@ def _keep_owner_and_mode(path: str, handle: int) -> None:
             os.fchown(handle, old.st_uid, old.st_gid)
     with contextlib.suppress(AttributeError):
         os.fchmod(handle, mode)
+
+
+def _keep_attributes(path: str, handle: int) -> None:
+    """Give a file the extended attributes, access control lists among them, of the one that is there, where they go."""
+    with contextlib.suppress(AttributeError, OSError):
+        for name in os.listxattr(path):
+            with contextlib.suppress(OSError):
+                os.setxattr(handle, name, os.getxattr(path, name))
 
 
 def _demand_room(handle: int, needed: int, path: str) -> None:

@@ -3,8 +3,8 @@
 `write` writes, `plan` tells what `write` would write, and `rewrite` makes the plan of an open file written again, after
 an edit of its head or as it is. A `Plan` is a list of `targets.Piece`s, each with its size and where its bytes come
 from: memory stays bounded, and files on disk share blocks where they can. Other layouts are lists of pieces, too;
-`head_of`, `head_piece`, `padding`, `laid_out`, `canonical_pieces` and `laid_out_anew` help to make them, and `not_kept`
-tells what they leave out.
+`head_of`, `head_piece`, `padding`, `laid_out`, `canonical_pieces` and `laid_out_anew` help to make them; `not_kept`,
+`left_out` and `zeroed` tell what they do not keep.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from ..targets import Show, Target
 from ..values import to_wire
 from .arguments import demand_power_of_two, in_path, naming, pairs_of, with_alignment
 from .plans import Change, Plan, canonical_pieces, demand_sound, head_of, head_piece, laid_out, padding
-from .rewriting import laid_out_anew, not_kept, rewrite
+from .rewriting import laid_out_anew, left_out, not_kept, rewrite, zeroed
 from .tensors import FileRange, NewTensor, info_and_data, named, tensor_content
 
 __all__ = [
@@ -33,6 +33,8 @@ __all__ = [
     "canonical_pieces",
     "laid_out_anew",
     "not_kept",
+    "left_out",
+    "zeroed",
     "demand_sound",
     "demand_power_of_two",
 ]

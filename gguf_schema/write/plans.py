@@ -22,6 +22,9 @@ class Change(NamedTuple):
     path: str
     message: str
 
+    def __str__(self) -> str:
+        return f"changed: {self.path}: {self.message}"
+
 
 class Plan(NamedTuple):
     """A file that is to be written.
@@ -61,7 +64,7 @@ class Plan(NamedTuple):
         lines = [
             f"{offset:>{offsets}}  {size:>{sizes}}  {what:{whats}}  {whence}" for offset, size, what, whence in rows
         ]
-        changes = [f"changed: {change.path}: {printable(change.message)}" for change in self.changes]
+        changes = [printable(str(change)) for change in self.changes]
         return "\n".join([*lines, f"{self.size} bytes in all", *changes])
 
 

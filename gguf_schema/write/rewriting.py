@@ -75,7 +75,7 @@ def _padding(model: Model, infos_end: int, has_tensors: bool) -> tuple[list[Piec
     is_end = not has_tensors and (model.size < model.data_offset or model.size == model.infos_end)
     if held == needed or is_end:
         return [Piece("padding", held, Range(model.source, model.infos_end))] if held else [], []
-    return zeros, list(_zeroed(model, model.infos_end, model.infos_end + held, "padding"))
+    return zeros, list(zeroed(model, model.infos_end, model.infos_end + held, "padding"))
 
 
 def _data_section(model: Model, order: str) -> Iterator[Piece]:
@@ -150,7 +150,7 @@ def not_kept(model: Model, tensor_infos: Sequence[Fields], data: Sequence[Piece]
         alignment: Of the canonical layout, in bytes.
     """
     yield from _moves(tensor_infos, data, alignment)
-    yield from _leftovers(model)
+    yield from left_out(model)
 
 
 def _demand_offsets(tensor_infos: Sequence[Fields]) -> None:
@@ -190,37 +190,49 @@ def _moves(tensor_infos: Sequence[Fields], data: Sequence[Piece], alignment: int
             yield Change(f"tensor_infos[{index}].offset", f"{info['offset']} becomes {offset}")
 
 
-def _leftovers(model: Model) -> Iterator[Change]:
-    """What a canonical file does not keep of what stands around the tensors."""
+def left_out(model: Model, *, tail: bool = True) -> Iterator[Change]:
+    """What a file with the same tensors, each behind the other, does not keep of what stands around them.
+
+    Args:
+        model: The file; of a model in shards it alone.
+        tail: Whether what stands behind them is left out, too.
+    """
     own = (tensor for tensor in model.tensors.infos if tensor.file is model)
     tensors = sorted(own, key=lambda tensor: tensor.offset)
     if not tensors:
         if model.size > model.infos_end:
             yield Change("tail", f"{model.size - model.infos_end} bytes after the metadata are left out")
         return
-    yield from _zeroed(model, model.infos_end, model.data_offset, "padding")
+    yield from zeroed(model, model.infos_end, model.data_offset, "padding")
     end = model.data_offset
     for tensor in tensors:
         yield from _gap(model, end, tensor.data_offset)
         end = model.size if tensor.n_bytes is None else max(end, tensor.data_offset + tensor.n_bytes)
     padded = model.data_offset + align_up(end - model.data_offset, model.alignment)
-    yield from _zeroed(model, end, padded, "tensor_data")
+    yield from zeroed(model, end, padded, "tensor_data")
     if model.size < padded:
         yield Change("tensor_data", f"{padded - model.size} zeros are added after the last tensor")
-    if model.size > padded:
+    if tail and model.size > padded:
         yield Change("tail", f"{model.size - padded} bytes after the last tensor are left out")
 
 
 def _gap(model: Model, start: int, stop: int) -> Iterator[Change]:
     """What becomes of the bytes between two tensors."""
     padded = min(stop, model.data_offset + align_up(start - model.data_offset, model.alignment))
-    yield from _zeroed(model, start, padded, "tensor_data")
+    yield from zeroed(model, start, padded, "tensor_data")
     if padded < stop:
         yield Change("tensor_data", f"{stop - padded} bytes between tensors, from byte {padded} on, are left out")
 
 
-def _zeroed(model: Model, start: int, stop: int, path: str) -> Iterator[Change]:
-    """Whether padding holds anything else than zeros."""
+def zeroed(model: Model, start: int, stop: int, path: str) -> Iterator[Change]:
+    """What becomes of padding that is made zeros: nothing, if it is.
+
+    Args:
+        model: The file.
+        start: Absolute offset of its first byte.
+        stop: Absolute offset behind its last one.
+        path: The schema path of the field that it belongs to.
+    """
     held = Piece(path, max(0, min(stop, model.size) - start), Range(model.source, start))
     other = sum(len(chunk) - bytes(chunk).count(0) for chunk in held.chunks())
     if other:

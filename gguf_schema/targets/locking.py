@@ -1,0 +1,54 @@
+"""Locks on open files, where the system has them: who changes a file has it alone, who replaces it shares it."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from ..errors import GGUFError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+class BusyError(GGUFError):
+    """Somebody else edits the file."""
+
+
+def lock(handle: int, *, alone: bool, wait: bool = False) -> bool | None:
+    """Lock an open file until it is closed.
+
+    Args:
+        handle: Its descriptor.
+        alone: Nobody else may have it locked; else others may share it.
+        wait: Wait for those who have it otherwise.
+
+    Returns:
+        Whether it is locked; None where there are no locks, as on some network file systems.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+@contextlib.contextmanager
+def unedited(path: str) -> Iterator[None]:
+    """Keep those who would edit a file from it while it is replaced, if it is there.
+
+    Raises:
+        BusyError: Somebody edits it.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(AttributeError, OSError):  # Windows; not there, or not readable
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            stack.callback(os.close, handle)
+            if lock(handle, alone=False) is False:
+                raise BusyError(f"another process is editing {path}: it is not replaced")
+        yield
