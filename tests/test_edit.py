@@ -20,6 +20,7 @@ from gguf_schema.edit.reserve import KEY
 from gguf_schema.edit.values import from_json, to_json
 from gguf_schema.enums import ArrayType
 from gguf_schema.enums import GGUFValueType as T
+from gguf_schema.limits import MAX_NESTING
 
 from . import peers
 from .shared import corpus_files
@@ -84,6 +85,29 @@ def test_types_as_text(text, type):
 def test_what_is_no_type(text):
     with pytest.raises(gs.GGUFError, match="is no type"):
         edit.type_named(text)
+
+
+def test_levels_are_counted_not_arrays():
+    unlike = ArrayType(T.ARRAY, (ArrayType(T.INT32), ArrayType(T.STRING)) * MAX_NESTING)
+    assert edit.type_named(edit.type_text(unlike)) == unlike
+    with pytest.raises(gs.GGUFError, match="is no type"):
+        edit.type_named("[" * (MAX_NESTING + 1) + "]" * (MAX_NESTING + 1))
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize(("type", "dtype"), [(T.FLOAT32, "u4"), (T.FLOAT64, "u8")])
+def test_every_nan_of_an_array_is_told_and_taken(type, dtype, order):
+    """Nothing makes a signalling NaN a quiet one on the way."""
+    limits = np.iinfo(dtype)
+    bits = np.random.default_rng(7).integers(limits.min, limits.max, 500, np.dtype(dtype), endpoint=True)
+    exponent = {4: 0x7F800000, 8: 0x7FF0000000000000}[bits.itemsize]
+    bits |= bits.dtype.type(exponent)
+    held = bits.astype(order + dtype).view(f"{order}f{bits.itemsize}")
+    assert np.isnan(held).sum() > 490
+    told = to_json(ArrayType(type), held)
+    taken = from_json(ArrayType(type), json.loads(json.dumps(told, allow_nan=False)))[1]
+    number = gs.structs(order).numbers[type]
+    assert b"".join(map(number.build, taken)) == held.tobytes()
 
 
 def test_nested_types_of_one_kind_have_any_number():

@@ -4,6 +4,7 @@ Arrays of arrays that differ in type list them all: `[[INT32], [STRING]]`. One w
 """
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
@@ -31,10 +32,11 @@ def type_named(text: str) -> ValueType:
     """
     names = ", ".join(type.name for type in T if type is not T.ARRAY)
     problem = (
-        f"{text!r} is no type: give one of {names}, or [TYPE] for an array, [[TYPE]] for one of arrays, [ARRAY] for "
-        "one of no arrays"
+        f"{text[:100]!r} is no type: give one of {names}, or [TYPE] for an array, [[TYPE]] for one of arrays, [ARRAY] "
+        "for one of no arrays"
     )
-    if text.count("[") > MAX_NESTING:
+    depths = accumulate((letter == "[") - (letter == "]") for letter in text)
+    if max(depths, default=0) > MAX_NESTING:
         raise GGUFError(problem)
     found = _parsed(text.strip().upper())
     if found in (None, T.ARRAY):

@@ -18,6 +18,7 @@ from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
 from ..errors import GGUFError
 from ..schema import structs
+from ..values import exact_float
 from .types import type_text
 
 FLOATS = (T.FLOAT32, T.FLOAT64)
@@ -37,7 +38,7 @@ def to_json(type: ValueType, value: Any) -> Any:
         value: As `MetadataKV` has it.
     """
     if type in FLOATS:
-        return value if math.isfinite(value) else _not_finite(type, value)
+        return exact_float(type, value)
     if not isinstance(type, ArrayType):
         return value
     if type.type is T.ARRAY:
@@ -47,20 +48,8 @@ def to_json(type: ValueType, value: Any) -> Any:
     if type.type is T.BOOL:
         return [bool(item) if item in (0, 1) else item for item in value.tolist()]
     if type.type in FLOATS and not np.isfinite(value).all():
-        number = structs("<" if value.dtype.newbyteorder("<") == value.dtype else ">").numbers[type.type]
-        size = value.dtype.itemsize
-        octets = value.tobytes()
-        parsed = (number.parse(octets[start : start + size]) for start in range(0, len(octets), size))
-        return [to_json(type.type, item) for item in parsed]
+        return [exact_float(type.type, item) for item in value]
     return value.tolist()
-
-
-def _not_finite(type: T, value: float) -> str:
-    if value == value:
-        return "Infinity" if value > 0 else "-Infinity"
-    number = structs(">").numbers[type]
-    bits = number.build(value)
-    return "NaN" if bits == number.build(math.nan) else f"nan(0x{bits.hex()})"
 
 
 def from_json(type: ValueType, value: Any) -> tuple[ValueType, Any]:
@@ -142,12 +131,12 @@ def loads(text: str | bytes) -> Any:
         GGUFError: It is none.
     """
     try:
-        return json.loads(text, parse_float=_exact_float)
+        return json.loads(text, parse_float=_finite)
     except (RecursionError, ValueError) as error:
         raise GGUFError(f"no JSON: {error}") from None
 
 
-def _exact_float(text: str) -> float:
+def _finite(text: str) -> float:
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"{text} is too large")
