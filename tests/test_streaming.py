@@ -360,6 +360,31 @@ def test_progress_ends_with_the_whole(folder, path, small_chunks, monkeypatch):
     assert max(after - before for before, after in itertools.pairwise(done)) <= 1000
 
 
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system has no such call")
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_disk_begins_early(folder, path, small_chunks, monkeypatch, fails):
+    """What is written is handed to it piece by piece, each once, and a system that cannot is none the worse."""
+    told = []
+
+    def noting(file, start, size, advice):
+        assert advice == os.POSIX_FADV_DONTNEED
+        told.append((start, size, os.fstat(file).st_size))
+        if fails:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(copying, "STEP", 1000)
+    monkeypatch.setattr(os, "posix_fadvise", noting)
+    tensors = {"t": gs.NewTensor("", T.F32, (COLUMNS, ROWS), gs.FileRange(folder / "raw", 99)), "u": NUMBERS}
+    gs.write(path, {}, tensors)
+    ends = list(itertools.accumulate(size for _, size, _ in told))
+    assert [start for start, _, _ in told] == [0, *ends[:-1]]
+    assert min(size for _, size, _ in told) >= 1000
+    assert path.stat().st_size - ends[-1] < 1000
+    assert sorted({there for _, _, there in told})[0] < path.stat().st_size  # while the rest was not there yet
+    with gs.open(path) as model:
+        assert model.tensors["t"].data.tobytes() == (folder / "raw").read_bytes()[99 : 99 + len(DATA)]
+
+
 # The kernel's copy.
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from ..sources import FileSource, PathSource, on_disk
-from .copying import BLOCK, copy, to_border
+from .copying import BLOCK, copy, early, to_border
 from .folders import own_folder
 from .locking import BusyError, lock
 from .memory import array_of, is_bytes_like
@@ -151,6 +151,7 @@ def _counter(pieces: Iterable[Piece], show: Show | None) -> Callable[[int], None
 
 def _fill(file: BinaryIO, by_kernel: bool, pieces: Sequence[Piece], count: Callable[[int], None]) -> None:
     """Write pieces that follow each other, the first at the file's beginning."""
+    count = early(file.fileno(), count) if by_kernel else count
     position = 0
     for piece in _runs(pieces):
         if not (by_kernel and _copied(file, piece, count)):

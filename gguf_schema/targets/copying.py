@@ -1,11 +1,12 @@
 """Bytes from file to file: by the kernel where their place in a page stays the same, so that files can share them."""
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable
 
-STEP = 1 << 26
-"""Bytes asked for at once: between two, progress is shown, and the process can be interrupted."""
+STEP = 1 << 25
+"""Bytes asked for at once: between two, progress is shown, the process can be interrupted, and the disk begins."""
 
 BLOCK = 1 << 12
 """Files share whole blocks: they can where both positions are at the same place in one."""
@@ -84,6 +85,31 @@ def copy(source: int, position: int, target: int, size: int, show: Callable[[int
         else:
             break
     return done
+
+
+def early(target: int, show: Callable[[int], None]) -> Callable[[int], None]:
+    """Let the disk begin on what is written, while more is: else it waits until all is, and is waited for.
+
+    Args:
+        target: A file descriptor, to which bytes are appended from its beginning on.
+        show: Called with the number of bytes that were just written.
+
+    Returns:
+        What is called instead.
+    """
+    begun = done = 0
+
+    def written(size: int) -> None:
+        nonlocal begun, done
+        done += size
+        if done - begun >= STEP:
+            with contextlib.suppress(AttributeError, OSError):  # not on every system
+                # Linux writes what is not on the disk yet before it lets go of it, and does not wait.
+                os.posix_fadvise(target, begun, done - begun, os.POSIX_FADV_DONTNEED)
+            begun = done
+        show(size)
+
+    return written
 
 
 def _try(way: Way, *args: int) -> int:
