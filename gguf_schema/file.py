@@ -3,7 +3,7 @@
 import contextlib
 import gc
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from .blocks import Block, block
 from .enums import ValueType
 from .errors import CheckError, Finding, GGUFError
 from .keys import SPLIT_KEYS
-from .layout import align_up, known_sizes, n_elements, sizes, type_name
+from .layout import Fields, align_up, known_sizes, n_elements, sizes, type_name
 from .limits import MAX_NESTING
 from .policy import Parsed, errors
 from .schema import GGUFStructs, sniff
@@ -263,11 +263,14 @@ class Model:
     @cached_property
     def metadata(self) -> Metadata:
         """The metadata pairs; of a model in shards without those of `split.*`, which tell of the files (see `head`)."""
-        pairs = self.head.metadata_kv
-        if self.later:
-            pairs = [pair for pair in pairs if pair["key"] not in SPLIT_KEYS]
         with no_collection():
-            return Metadata(plain_pairs(pairs))
+            return Metadata(plain_pairs(self.metadata_kv))
+
+    @property
+    def metadata_kv(self) -> Sequence[Fields]:
+        """The same pairs in the wire form."""
+        pairs: Sequence[Fields] = self.head.metadata_kv
+        return [pair for pair in pairs if pair["key"] not in SPLIT_KEYS] if self.later else pairs
 
     @cached_property
     def tensors(self) -> Tensors:

@@ -51,7 +51,8 @@ def _main(given: Sequence[str]) -> int:
         text, status = answer if isinstance(answer, tuple) else (answer, 0)
         return status if text is None else tell(text) or status
     except UsageError as error:
-        parser.error(str(error))
+        command: Parser = args.parser
+        command.error(str(error))
     except (GGUFError, OSError) as error:
         path = _at_fault(error)
         if path is None or "file" in args:

@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
 def command(commands: Commands, function: Callable[..., object]) -> Parser:
     """Add a subcommand: its name and its help are those of the function that does it."""
     added = commands.add_parser(function.__name__, help=function.__doc__, description=function.__doc__)
-    added.set_defaults(function=function)
+    added.set_defaults(function=function, parser=added)
     added.mixes = True
     return added
 

@@ -22,7 +22,7 @@ LISTS = (".toml", ".json")
 def edit(args: argparse.Namespace) -> tuple[str | None, int]:
     """Do a list of edits, in a new file or in place; undo the last edit in place; mend a file after a crash."""
     if args.undo or args.recover:
-        if args.words or args.in_place or args.dry_run or args.reserve is not None:
+        if args.words or args.dry_run or args.reserve is not None:
             raise UsageError("--undo and --recover go with a FILE alone")
         mend(args.file) if args.recover else _undo(args.file)
         return None, 0

@@ -63,6 +63,7 @@ def run(
             raise
         if args.in_place:
             _tell_of_links(args.file, plan)
+        _tell_of_shards(args.file, opened, edits)
         _tell_of_types(args.file, opened, edits)
         if args.dry_run:
             from ..edit.preview import preview
@@ -113,6 +114,16 @@ def _tell_of_links(file: str, plan: "Plan") -> None:
         say(file, f"it has other names (hard links): {others}")
 
 
+def _tell_of_shards(file: str, opened: "Model", edits: "Sequence[Edit]") -> None:
+    """Say that an edit of metadata will not be seen: readers take that of a set's first file."""
+    from .. import edit, keys
+
+    number = opened.metadata.get(keys.SPLIT_NO.template, 0)
+    own = (*keys.SPLIT_KEYS, keys.ALIGNMENT.template)
+    if number and any(isinstance(one, edit.Set | edit.Unset | edit.RenameKey) and one.key not in own for one in edits):
+        say(file, "it is not the first shard of a model, whose metadata is what readers take")
+
+
 def _tell_of_types(file: str, opened: "Model", edits: "Sequence[Edit]") -> None:
     """Say which keys that are there get another type."""
     from .. import edit
@@ -126,11 +137,14 @@ def _tell_of_types(file: str, opened: "Model", edits: "Sequence[Edit]") -> None:
 
 
 def _apply(file: str, plan: "Plan") -> None:
-    from .. import edit
+    from .. import edit, journal
     from ..progress import progress
 
     with progress(file) as show:
         edit.apply(plan, show)
+    kept = journal.undo_of(file)
+    if not plan.changes_nothing and os.path.exists(kept):
+        say(file, f"{kept} ({os.path.getsize(kept)} bytes) is kept for `edit --undo`")
 
 
 def add_command(commands: Commands, function: Callable[..., object], metavar: str, words_help: str) -> Parser:

@@ -15,7 +15,7 @@ OUT_HELP = "the new file, which must not be there yet; '-' is standard output"
 
 def add_options(added: Parser, what: str) -> None:
     """Add --force and --dry-run."""
-    added.add_argument("--force", action="store_true", help=f"replace {what} if it is there")
+    added.add_argument("--force", action="store_true", help=f"replace {what}, if there")
     added.add_argument("--dry-run", action="store_true", help="only print what would be written")
 
 

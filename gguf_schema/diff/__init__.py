@@ -49,9 +49,10 @@ def differences(
 
 
 def _head(model: Model) -> Mapping[str, Any]:
-    """The head of a model; of one in shards with the tensors of all."""
+    """The head of a model; of one in shards with the tensors of all, and nothing of shards."""
     infos = [info for shard in model.shards for info in shard.head.tensor_infos]
-    return {**model.head, "tensor_infos": infos} if model.later else model.head
+    own = {"metadata_kv": model.metadata_kv, "tensor_infos": infos}
+    return {**model.head, **own} if model.later else model.head
 
 
 def heads(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Difference]:

@@ -137,8 +137,8 @@ def _hint(head: Head, key: str) -> str:
     """How a new key is given."""
     architecture = next((str(pair["value"]) for pair in head.pairs if pair["key"] == ARCHITECTURE.template), "")
     standard = find(key, architecture)
-    usual = type_text(standard.type) if standard else "TYPE"
-    return f"a new one needs a type, as in {key}:{usual}=VALUE"
+    usual = type_text(standard.type) if standard else "STRING"
+    return f"a new one needs a type, such as {usual} ({key}:{usual}=VALUE where it is typed)"
 
 
 def _unset(head: Head, edit: Unset) -> Head:

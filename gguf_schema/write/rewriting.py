@@ -1,6 +1,6 @@
 """An open file written again: with every byte that an edit of its head leaves in place, or made canonical."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,21 @@ def rewrite(
     """
     model.demand_one_file()
     fields = model.head if head is None else head
+    _demand_wire_form(fields)
     remade = _canonical if canonical else _faithful
     return remade(model, layout or model.layout, fields["metadata_kv"], fields["tensor_infos"])
+
+
+def _demand_wire_form(head: Fields) -> None:
+    """Refuse what is no head in the wire form, as far as it is looked at here."""
+    for field in "metadata_kv", "tensor_infos":
+        records = head.get(field) if isinstance(head, Mapping) else None
+        if isinstance(records, str | bytes) or not isinstance(records, Sequence):
+            raise BuildError(f"expected a list in the wire form, as model.head.{field} is", field)
+        for index, record in enumerate(records):
+            if not isinstance(record, Mapping):
+                problem = f"expected the fields of the wire form, as in model.head.{field}, found {record!r:.100}"
+                raise BuildError(problem, f"{field}[{index}]")
 
 
 def _faithful(model: Model, layout: GGUFStructs, metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields]) -> Plan:

@@ -39,7 +39,7 @@ class NewTensor(NamedTuple):
     Attributes:
         name: Its name.
         type: Its ggml type.
-        dimensions: In file order, fastest first.
+        dimensions: In file order, fastest first: of a numpy array its shape backwards, times the elements of a block.
         data: An array; a bytes-like object; a Tensor of an open file; a FileRange; a binary file object, read from its
             position on; an iterable of arrays and bytes-like objects, the chunks; or a callable without arguments that
             gives an array, a bytes-like object or such an iterable when the tensor is written. Arrays, chunks too, are
@@ -86,6 +86,10 @@ def info_and_data(name: Any, value: Any, order: str) -> tuple[dict[str, Any], Pi
         problem = f"expected a Tensor, a numpy array or a pair (type, array), found {value.__class__.__name__}"
         raise BuildError(problem, "data")
     type, dimensions = value.type, tuple(value.dimensions)
+    if isinstance(type, bool) or not isinstance(type, int):
+        raise BuildError(f"expected a tensor type, as gs.GGMLQuantizationType has them, found {type!r:.100}", "type")
+    if not isinstance(value, Tensor) and isinstance(value.data, np.ndarray):
+        _demand_dimensions(value.data, type, dimensions)
     expected = n_bytes(type, dimensions)
     content, held = _content(value if isinstance(value, Tensor) else value.data, type, order, expected)
     size = held if expected is None else expected
@@ -210,6 +214,17 @@ def _of_blocks(name: str, array: np.ndarray[Any, Any], type: int, order: str) ->
             "data",
         )
     return _info_and_data(name, type, _dimensions(shape, struct.block_size), array.nbytes, data)
+
+
+def _demand_dimensions(array: np.ndarray[Any, Any], type: int, dimensions: tuple[int, ...]) -> None:
+    """Refuse an array of blocks whose shape says other dimensions; one in a row says none, and so do bytes."""
+    struct = block(type, ORDERS[0])
+    if struct is None or array.ndim < 2 or array.dtype.newbyteorder("<") != struct.dtype():
+        return
+    own = _dimensions(array.shape, struct.block_size)
+    if [length for length in own if length != 1] != [length for length in dimensions if length != 1]:
+        problem = f"an array of shape {array.shape} has {own} in file order, fastest first; found {dimensions}"
+        raise BuildError(problem, "dimensions")
 
 
 def _dimensions(shape: tuple[int, ...], block_size: int) -> tuple[int, ...]:
