@@ -208,9 +208,9 @@ def test_the_type_of_a_key_stays(path):
     [
         (
             [edit.Set("new.key", 1)],
-            r"edits\[0\]: there is no key 'new.key': a new one needs a type, as in new.key:TYPE=VALUE",
+            r"edits\[0\]: there is no key 'new.key': a new one needs a type, such as STRING",
         ),
-        ([edit.Set("llama.vocab_size", 1)], "as in llama.vocab_size:UINT32=VALUE"),
+        ([edit.Set("llama.vocab_size", 1)], "such as UINT32 .llama.vocab_size:UINT32=VALUE where it is typed"),
         (
             [edit.Set("llama.context_length", 2**32)],
             "llama.context_length: 4294967296 does not fit",

@@ -65,6 +65,30 @@ def test_get(capsys):
     )
 
 
+def test_where_the_record_for_undoing_is(path, capsys):
+    status, _, err = run(capsys, "set", "-i", "model.gguf", "general.name=other")
+    assert status == 0
+    assert re.search(rf"{re.escape(journal.undo_of(path))} \(\d+ bytes\) is kept for `edit --undo`", err)
+    assert "is kept" not in run(capsys, "set", "-i", "model.gguf", "general.name=other")[2]
+    assert run(capsys, "edit", "-i", "--undo", "model.gguf")[0] == 0
+    assert path.read_bytes() == demo_model()
+
+
+def test_who_edits_a_later_shard_is_told(path, capsys):
+    assert run(capsys, "split", "model.gguf", "m", "--max-tensors", "1")[0] == 0
+    first, second = sorted(str(each) for each in Path().glob("m-*"))[:2]
+    told = "it is not the first shard of a model"
+    assert told not in run(capsys, "set", "-i", first, "general.name=other")[2]
+    assert told in run(capsys, "set", "-i", second, "general.name:STRING=other")[2]
+    assert told not in run(capsys, "set", second, "new.gguf", "general.alignment:UINT32=32")[2]
+
+
+def test_usage_is_that_of_the_command(capsys):
+    status, _, err = run(capsys, "set", "model.gguf")
+    assert status == 2
+    assert err.startswith("usage: gguf-schema set ")
+
+
 VALUES = {
     "a.uint8": (T.UINT8, 255),
     "a.int8": (T.INT8, -128),
@@ -176,7 +200,7 @@ def test_set_writes_a_new_file(capsys, path):
         (["edit", "--undo", "model.gguf"], "there is nothing to undo"),
         (["edit", "--undo", "model.gguf", "there"], "go with a FILE alone"),
         (["edit", "--undo"], "error: the following arguments are required: FILE\n"),
-        (["edit", "--recover", "--in-place", "model.gguf"], "go with a FILE alone"),
+        (["edit", "--recover", "--reserve", "5", "model.gguf"], "go with a FILE alone"),
     ],
 )
 def test_refusals(capsys, path, arguments, message):
@@ -193,9 +217,9 @@ def test_refusals(capsys, path, arguments, message):
     ("arguments", "told"),
     [
         (["set", "-i", "model.gguf", "general.name=@missing"], "gguf-schema: missing: No such file or directory"),
-        (["set", "-i", "model.gguf", "general.name=@"], "gguf-schema: error: 'general.name=@' names no file"),
+        (["set", "-i", "model.gguf", "general.name=@"], "gguf-schema set: error: 'general.name=@' names no file"),
         (["edit", "-i", "model.gguf", "no.json"], "gguf-schema: no.json: No such file or directory"),
-        (["edit", "-i", "model.gguf", "wrong.json"], "gguf-schema: error: wrong.json: no list of edits"),
+        (["edit", "-i", "model.gguf", "wrong.json"], "gguf-schema edit: error: wrong.json: no list of edits"),
         (["edit", "-i", "model.gguf", "file.json"], "gguf-schema: missing: No such file or directory"),
         (["edit", "-i", "model.gguf", "none.json"], "error: none.json: edits[0].file: expected the name of a file"),
         (["get", "missing", "a"], "gguf-schema: missing: No such file or directory"),

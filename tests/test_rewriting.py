@@ -28,6 +28,27 @@ def built(tensors, metadata_kv=(), *, order="<", **fields):
 
 PAIR = {"key": "a.b", "value_type": T.UINT32, "value": 7}
 
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        ({}, "metadata_kv: expected a list in the wire form"),
+        ({"metadata_kv": []}, "tensor_infos: expected a list in the wire form"),
+        ({"metadata_kv": "ab", "tensor_infos": []}, "metadata_kv: expected a list in the wire form"),
+        (
+            {"metadata_kv": [gs.MetadataKV("a", T.BOOL, True)], "tensor_infos": []},
+            r"metadata_kv\[0\]: expected the fields",
+        ),
+        ({"metadata_kv": [], "tensor_infos": [7]}, r"tensor_infos\[0\]: expected the fields of the wire form.*found 7"),
+        (5, "metadata_kv: expected a list in the wire form"),
+    ],
+)
+@pytest.mark.parametrize("canonical", [False, True])
+def test_heads_that_are_none_are_told(head, told, canonical):
+    with gs.open(built([])) as model, pytest.raises(gs.BuildError, match=told):
+        gs.rewrite(model, head, canonical=canonical)
+
+
 ODD = {
     "nothing": built([]),
     "no tensors, padded": built([], [PAIR], padding=bytes(21)),

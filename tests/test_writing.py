@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import gguf_schema as gs
+from gguf_schema.blocks import block
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
 
@@ -147,6 +148,23 @@ ONE = np.zeros(1, np.float32)
 
 
 @pytest.mark.parametrize(
+    ("type", "dimensions", "array"),
+    [
+        (gs.GGMLQuantizationType.F32, (3, 2), np.arange(6, dtype=np.float32).reshape(2, 3)),
+        (gs.GGMLQuantizationType.F32, (3, 2), np.arange(6, dtype=np.float32)),
+        (gs.GGMLQuantizationType.F32, (3, 1, 2), np.arange(6, dtype=">f4").reshape(2, 3)),
+        (gs.GGMLQuantizationType.Q8_0, (64, 3), np.zeros((3, 2), block(gs.GGMLQuantizationType.Q8_0).dtype())),
+        (gs.GGMLQuantizationType.Q8_0, (64, 3), np.zeros((6, 34), np.uint8)),  # bytes
+    ],
+)
+def test_arrays_whose_shape_says_the_dimensions_or_none(type, dimensions, array):
+    out = io.BytesIO()
+    gs.write(out, {}, [gs.NewTensor("t", type, dimensions, array)])
+    with gs.open(out.getvalue()) as model:
+        assert model.tensors["t"].dimensions == dimensions
+
+
+@pytest.mark.parametrize(
     ("metadata", "tensors", "told"),
     [
         ([("a", 1)], {}, r"metadata_kv\[0\]: expected \(key, type, value\)"),
@@ -165,6 +183,13 @@ ONE = np.zeros(1, np.float32)
             {},
             [gs.NewTensor("t", 8, (), b"")],
             "tensor 't'.n_dimensions: 1 is no multiple of 32, the block size",
+        ),
+        ({}, 5, "expected a mapping from name to tensor, or a list of tensors, found 5"),
+        ({}, [gs.NewTensor("t", "F32", (1,), ONE)], "tensor 't'.type: expected a tensor type, as .* found 'F32'"),
+        (
+            {},
+            [gs.NewTensor("t", 0, (2, 3), np.zeros((2, 3), np.float32))],
+            r"tensor 't'.dimensions: an array of shape \(2, 3\) has \(3, 2\) in file order",
         ),
         ({}, [gs.NewTensor("t", 0, (1,), b"1234")] * 2, r"tensor_infos\[1\].name.len: the tensor name 't' stands"),
     ],

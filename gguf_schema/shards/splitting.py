@@ -1,11 +1,12 @@
 """A model as shards, as llama.cpp's gguf-split makes them."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..enums import ArrayType
-from ..errors import BuildError
+from ..errors import BuildError, GGUFError
 from ..file import Model, Tensor
 from ..keys import ALIGNMENT, SPLIT_COUNT, SPLIT_KEYS, SPLIT_NO, SPLIT_TENSORS, Key
 from ..layout import Fields, align_up
@@ -42,7 +43,12 @@ class Split(NamedTuple):
 
         Args:
             prefix: The path without what tells the number.
+
+        Raises:
+            GGUFError: It names no file.
         """
+        if not os.path.basename(prefix):
+            raise GGUFError(f"{os.fsdecode(prefix)!r} is no beginning of the names of files")
         return [str(name) for name in ShardName(os.fsdecode(prefix), 0, len(self.plans)).all()]
 
     def save(self, prefix: str | os.PathLike[str], *, overwrite: bool = True, show: Show | None = None) -> None:
@@ -85,6 +91,9 @@ def split(
     """
     tensors = model.tensors.infos
     infos: list[Fields] = [info for shard in model.shards for info in shard.head.tensor_infos]
+    twice = [name for name, times in Counter(info["name"] for info in infos).items() if times > 1]
+    if twice:
+        raise BuildError(f"the name {twice[0]!r} stands more than once; shards have each once", "tensor_infos")
     data = [data_piece(tensor, model.order) for tensor in tensors]
     sizes = [align_up(piece.size, DEFAULT_ALIGNMENT) for piece in data]
     if max_size is not None:

@@ -60,6 +60,8 @@ def named(tensors: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(tensors, Mapping):
         yield from tensors.items()
         return
+    if not isinstance(tensors, Iterable):
+        raise BuildError(f"expected a mapping from name to tensor, or a list of tensors, found {tensors!r:.100}")
     for index, tensor in enumerate(tensors):
         if not hasattr(tensor, "name"):
             raise BuildError(f"expected a Tensor or a NewTensor, found {type(tensor).__name__}", f"tensor {index}")
