@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
@@ -147,11 +148,13 @@ class Tensor:
         """The dtype and the shape that `data` has, of which nothing is read.
 
         Raises:
-            GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are; or numpy has
-                no such array.
+            GGUFError: The file is closed, or the bytes are not there; or nobody knows how many they are; or they make
+                no such array; or numpy has none.
         """
         size = self.located()[2]
         dtype, shape = self._rows() or (np.dtype(np.uint8), (size,))
+        if math.prod(shape) * dtype.itemsize != size:  # more dimensions than ggml has: they tell no size
+            raise GGUFError(f"{size} bytes make no array of shape {self.shape}", f"tensor {self.name!r}")
         try:
             np.ndarray(shape, dtype, bytes(dtype.itemsize), strides=[0] * len(shape))  # one block, again and again
         except (ValueError, OverflowError) as error:
