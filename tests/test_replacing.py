@@ -1,5 +1,6 @@
 """Files take their place at once or not at all: full disks, read-only folders, killed and rival writers."""
 
+import contextlib
 import errno
 import os
 import re
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 import gguf_schema as gs
-from gguf_schema.targets import replacement, save
+from gguf_schema import journal
+from gguf_schema.targets import BusyError, lock, locking, replacement, save
 
 OLD = b"the old file"
 ONES = np.ones(1 << 20, np.float32)
@@ -316,3 +318,81 @@ def test_long_and_odd_names(tmp_path):
         gs.write(tmp_path / name, {"a.b": 1})
         assert gs.open((tmp_path / name).read_bytes()).metadata["a.b"] == 1
     assert len(os.listdir(tmp_path)) == 4
+    with replacement.replacing(str(tmp_path / ("x" * 250)), True, 0):
+        (left,) = (name for name in os.listdir(tmp_path) if replacement.MARK in name)
+    (tmp_path / left).write_bytes(b"left over")
+    gs.write(tmp_path / ("x" * 249), {})  # not its leftover
+    assert left in os.listdir(tmp_path)
+    gs.write(tmp_path / ("x" * 250), {})
+    assert left not in os.listdir(tmp_path)
+
+
+# A name belongs to whoever has the file of that name locked.
+
+
+def test_what_fails_is_removed_while_it_is_locked(path, monkeypatch):
+    """Else another writer could take the name between the closing and the removing."""
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    original, seen = os.unlink, []
+
+    def unlink(name):
+        handle = os.open(name, os.O_RDWR)
+        seen.append(lock(handle, alone=True))
+        os.close(handle)
+        original(name)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(ValueError, match="source"), replacement.replacing(str(path), True, 0):
+        raise ValueError("source")
+    assert seen == [False]
+    assert_untouched(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows removes no open file")
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_another_file_that_has_the_name_is_neither_removed_nor_renamed(path, fails, overwrite):
+    target = path if overwrite else path.parent / "new.gguf"
+    expected = (ValueError, "source") if fails else (FileNotFoundError, f"temporary file was removed: '{target}'$")
+    with pytest.raises(expected[0], match=expected[1]), replacement.replacing(str(target), overwrite, 0) as file:
+        file.write(b"mine")
+        (temporary,) = (entry for entry in path.parent.iterdir() if replacement.MARK in entry.name)
+        temporary.unlink()
+        temporary.write_bytes(b"another writer's")
+        if fails:
+            raise ValueError("source")
+    assert temporary.read_bytes() == b"another writer's"
+    assert path.read_bytes() == OLD
+    assert len(os.listdir(path.parent)) == 2
+
+
+# Editors.
+
+
+def test_a_file_that_was_replaced_meanwhile_and_is_edited_now_is_not_replaced(path):
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    with contextlib.ExitStack() as stack:
+        with pytest.raises(BusyError, match="another process is editing"), replacement.replacing(str(path), True, 0):
+            save(path, [b"another writer's"])
+            stack.enter_context(journal.exclusive(str(path)))
+        assert path.read_bytes() == b"another writer's"
+        assert os.listdir(path.parent) == [path.name]
+    save(path, [b"new"])
+    assert path.read_bytes() == b"new"
+
+
+def test_a_file_that_is_replaced_while_it_is_locked_is_locked_again(path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="this system has no such locks")
+    original = fcntl.flock
+
+    def flock(handle, operation):
+        monkeypatch.setattr(fcntl, "flock", original)
+        save(path, [b"another writer's"])
+        return original(handle, operation)
+
+    with replacement.replacing(str(path), True, 0):
+        pass
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with locking.unedited(str(path)), pytest.raises(BusyError), journal.exclusive(str(path)):
+        pass
+    assert path.read_bytes() == b"another writer's"

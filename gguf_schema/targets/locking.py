@@ -12,6 +12,10 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
+TRIES = 100
+"""How often a file may be replaced while it is opened to be locked."""
+
+
 class BusyError(GGUFError):
     """Somebody else edits the file."""
 
@@ -38,6 +42,14 @@ def lock(handle: int, *, alone: bool, wait: bool = False) -> bool | None:
     return True
 
 
+def is_still(path: str, handle: int) -> bool:
+    """Whether a path, not one that is a link, is the name of an open file."""
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
 @contextlib.contextmanager
 def unedited(path: str) -> Iterator[None]:
     """Keep those who would edit a file from it while it is replaced, if it is there.
@@ -47,8 +59,12 @@ def unedited(path: str) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(AttributeError, OSError):  # Windows; not there, or not readable
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-            stack.callback(os.close, handle)
-            if lock(handle, alone=False) is False:
-                raise BusyError(f"another process is editing {path}: it is not replaced")
+            for _ in range(TRIES):
+                handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+                stack.callback(os.close, handle)
+                is_locked = lock(handle, alone=False)
+                if is_still(path, handle):  # else somebody has just replaced it
+                    if is_locked is False:
+                        raise BusyError(f"another process is editing {path}: it is not replaced")
+                    break
         yield
