@@ -175,9 +175,11 @@ def tell(answer: str | Iterable[bytes]) -> int:
 
 def _pour(chunks: Iterable[bytes]) -> int:
     """Write bytes; what goes wrong where they come from is for the caller."""
+    from ..targets import save
+
     for chunk in chunks:
         try:
-            sys.stdout.buffer.write(chunk)
+            save(sys.stdout.buffer, [chunk])  # unbuffered (python -u) it may take less than it is given
             sys.stdout.buffer.flush()
         except OSError as error:
             return _lost(error)

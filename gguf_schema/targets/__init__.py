@@ -6,6 +6,7 @@ takes those of several files that belong together.
 
 import contextlib
 import errno
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
@@ -268,9 +269,15 @@ def _opened(
 
 
 def _write_all(file: BinaryIO, rest: memoryview, position: int) -> None:
-    """Write every byte, in batches of the target, also where the file takes fewer at once (raw files may)."""
+    """Write every byte, in batches of the target, also where the file takes fewer at once (raw files may).
+
+    Raises:
+        BlockingIOError: A raw file that does not wait takes nothing now.
+    """
     while rest:
         batch = rest[: to_border(position)]
         written = file.write(batch)
+        if written is None and isinstance(file, io.RawIOBase):  # of anything else that counts nothing it means all
+            raise BlockingIOError(errno.EAGAIN, "the file takes no more now; let it block, so that writing waits")
         taken = len(batch) if written is None else written
         rest, position = rest[taken:], position + taken
