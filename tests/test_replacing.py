@@ -15,7 +15,7 @@ import pytest
 
 import gguf_schema as gs
 from gguf_schema import journal
-from gguf_schema.targets import BusyError, lock, locking, replacement, save
+from gguf_schema.targets import JOURNAL, UNDO, BusyError, lock, locking, replacement, save, save_set
 
 OLD = b"the old file"
 ONES = np.ones(1 << 20, np.float32)
@@ -354,16 +354,20 @@ def test_what_fails_is_removed_while_it_is_locked(path, monkeypatch):
 def test_another_file_that_has_the_name_is_neither_removed_nor_renamed(path, fails, overwrite):
     target = path if overwrite else path.parent / "new.gguf"
     expected = (ValueError, "source") if fails else (FileNotFoundError, f"temporary file was removed: '{target}'$")
-    with pytest.raises(expected[0], match=expected[1]), replacement.replacing(str(target), overwrite, 0) as file:
-        file.write(b"mine")
-        (temporary,) = (entry for entry in path.parent.iterdir() if replacement.MARK in entry.name)
-        temporary.unlink()
-        temporary.write_bytes(b"another writer's")
+
+    def chunks():
+        yield b"mine"
+        (name,) = set(os.listdir(path.parent)) - {path.name}
+        os.unlink(path.parent / name)
+        (path.parent / name).write_bytes(b"another writer's")
         if fails:
             raise ValueError("source")
-    assert temporary.read_bytes() == b"another writer's"
+
+    with pytest.raises(expected[0], match=expected[1]):
+        save(target, chunks(), overwrite=overwrite)
     assert path.read_bytes() == OLD
-    assert len(os.listdir(path.parent)) == 2
+    (name,) = set(os.listdir(path.parent)) - {path.name}
+    assert (path.parent / name).read_bytes() == b"another writer's"
 
 
 # Editors.
@@ -372,9 +376,14 @@ def test_another_file_that_has_the_name_is_neither_removed_nor_renamed(path, fai
 def test_a_file_that_was_replaced_meanwhile_and_is_edited_now_is_not_replaced(path):
     pytest.importorskip("fcntl", reason="this system has no such locks")
     with contextlib.ExitStack() as stack:
-        with pytest.raises(BusyError, match="another process is editing"), replacement.replacing(str(path), True, 0):
+
+        def chunks():
             save(path, [b"another writer's"])
             stack.enter_context(journal.exclusive(str(path)))
+            yield b"mine"
+
+        with pytest.raises(BusyError, match="another process is editing"):
+            save(path, chunks())
         assert path.read_bytes() == b"another writer's"
         assert os.listdir(path.parent) == [path.name]
     save(path, [b"new"])
@@ -396,3 +405,40 @@ def test_a_file_that_is_replaced_while_it_is_locked_is_locked_again(path, monkey
     with locking.unedited(str(path)), pytest.raises(BusyError), journal.exclusive(str(path)):
         pass
     assert path.read_bytes() == b"another writer's"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("write", ["write", "save", "set"])
+def test_a_file_whose_edit_was_interrupted_is_not_replaced(path, is_there, write):
+    """What mends the old file could take the new one for it."""
+    record = path.parent / "model.gguf.journal"
+    record.write_bytes(b"a record")
+    if not is_there:
+        path.unlink()
+    before = set(os.listdir(path.parent))
+    do = {
+        "write": lambda: gs.write(path, {}, overwrite=is_there),
+        "save": lambda: save(path, [b"new"]),
+        "set": lambda: save_set({str(path.parent / "first"): [], str(path): []}),
+    }[write]
+    with pytest.raises(gs.GGUFError, match=rf"was interrupted: .* or remove {record}$"):
+        do()
+    assert set(os.listdir(path.parent)) == before
+    record.unlink()
+    do()
+
+
+def test_a_file_whose_edit_is_interrupted_meanwhile_is_not_replaced(path):
+    def chunks():
+        (path.parent / "model.gguf.journal").write_bytes(b"a record")
+        yield b"new"
+
+    with pytest.raises(gs.GGUFError, match="was interrupted"):
+        save(path, chunks())
+    assert path.read_bytes() == OLD
+    assert sorted(os.listdir(path.parent)) == ["model.gguf", "model.gguf.journal"]
+
+
+def test_the_names_of_records_are_those_of_the_journal(path):
+    assert journal.journal_of(path) == f"{path}{JOURNAL}"
+    assert journal.undo_of(path) == f"{path}{UNDO}"

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy, early, to_border
 from .folders import own_folder
-from .locking import BusyError, lock
+from .locking import JOURNAL, UNDO, BusyError, lock
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
 from .replacement import Naming, real_path, replacing, sync_folder
@@ -29,6 +29,8 @@ __all__ = [
     "replacing",
     "lock",
     "BusyError",
+    "JOURNAL",
+    "UNDO",
     "Naming",
     "Piece",
     "bytes_piece",
@@ -64,6 +66,7 @@ def save(target: Target, chunks: Iterable[memoryview | bytes], *, overwrite: boo
         TypeError: The target is neither.
         FileExistsError: A file is there that may not be replaced.
         BusyError: Somebody edits that file.
+        GGUFError: An edit of it was interrupted.
         OSError: It cannot be written.
     """
     with _opened(target, overwrite, 0) as (file, _):
@@ -93,6 +96,7 @@ def save_pieces(
         BuildError: A piece does not come as it should, or a file was written to meanwhile; the path says which.
         FileExistsError: A file is there that may not be replaced.
         BusyError: Somebody edits that file.
+        GGUFError: An edit of it was interrupted.
         OSError: It cannot be written, or a source cannot be read.
     """
     with _opened(target, overwrite, _new_bytes(target, pieces), naming) as (file, by_kernel):
@@ -111,8 +115,8 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
         show: Called with the bytes of all files that are written and the whole, often.
 
     Raises:
-        BuildError, FileExistsError, BusyError, OSError: As `save_pieces`. Nothing appears, unless it happens while
-            files do.
+        BuildError, FileExistsError, BusyError, GGUFError, OSError: As `save_pieces`. Nothing appears, unless it
+            happens while files do.
     """
     count = _counter([piece for pieces in files.values() for piece in pieces], show)
     paths = {real_path(path): pieces for path, pieces in files.items()}

@@ -12,6 +12,10 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
+JOURNAL = ".journal"
+UNDO = ".undo"
+"""What is added to the name of a file for those of the records of an edit: while it is under way, and afterwards."""
+
 TRIES = 100
 """How often a file may be replaced while it is opened to be locked."""
 
@@ -56,6 +60,7 @@ def unedited(path: str) -> Iterator[None]:
 
     Raises:
         BusyError: Somebody edits it.
+        GGUFError: An edit of it was interrupted: what would mend the old file would damage the new one.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(AttributeError, OSError):  # Windows; not there, or not readable
@@ -67,4 +72,9 @@ def unedited(path: str) -> Iterator[None]:
                     if is_locked is False:
                         raise BusyError(f"another process is editing {path}: it is not replaced")
                     break
+        if os.path.exists(path + JOURNAL):
+            raise GGUFError(
+                f"an edit of {path} is under way or was interrupted: it is not replaced; recover it first "
+                f"(`gguf-schema edit --recover`), or remove {path}{JOURNAL}"
+            )
         yield

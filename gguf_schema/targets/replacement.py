@@ -56,6 +56,7 @@ def replacing(
     Raises:
         FileExistsError: An old file is there that may not be replaced.
         BusyError: Somebody edits the old file.
+        GGUFError: An edit of it was interrupted.
         OSError: The disk is full, the folder cannot be written to, and the like; with the path.
     """
     if not overwrite and os.path.lexists(path):
