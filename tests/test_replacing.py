@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -442,3 +443,15 @@ def test_a_file_whose_edit_is_interrupted_meanwhile_is_not_replaced(path):
 def test_the_names_of_records_are_those_of_the_journal(path):
     assert journal.journal_of(path) == f"{path}{JOURNAL}"
     assert journal.undo_of(path) == f"{path}{UNDO}"
+
+
+def test_who_looks_for_leftovers_is_not_taken_for_an_editor(path):
+    """A file may be locked for a moment when it has just got its name."""
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    handle = os.open(path, os.O_RDWR)
+    assert lock(handle, alone=True)
+    timer = threading.Timer(0.003, os.close, [handle])
+    timer.start()
+    save(path, [b"new"])
+    timer.join()
+    assert path.read_bytes() == b"new"

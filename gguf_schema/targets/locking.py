@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 
 from ..errors import GGUFError
@@ -16,8 +17,8 @@ JOURNAL = ".journal"
 UNDO = ".undo"
 """What is added to the name of a file for those of the records of an edit: while it is under way, and afterwards."""
 
-TRIES = 100
-"""How often a file may be replaced while it is opened to be locked."""
+TRIES = 20
+"""How often a file is opened to be locked, a millisecond apart, before its being locked is taken for an edit."""
 
 
 class BusyError(GGUFError):
@@ -63,15 +64,19 @@ def unedited(path: str) -> Iterator[None]:
         GGUFError: An edit of it was interrupted: what would mend the old file would damage the new one.
     """
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(AttributeError, OSError):  # Windows; not there, or not readable
-            for _ in range(TRIES):
+        for attempt in range(TRIES):
+            try:
                 handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            except (AttributeError, OSError):  # Windows; not there, or not readable
+                break
+            is_locked = lock(handle, alone=False)
+            if is_locked is not False and is_still(path, handle):
                 stack.callback(os.close, handle)
-                is_locked = lock(handle, alone=False)
-                if is_still(path, handle):  # else somebody has just replaced it
-                    if is_locked is False:
-                        raise BusyError(f"another process is editing {path}: it is not replaced")
-                    break
+                break
+            os.close(handle)  # it was just replaced, or is edited, or for a moment looked like a leftover
+            if is_locked is False and attempt == TRIES - 1:
+                raise BusyError(f"another process is editing {path}: it is not replaced")
+            time.sleep(0.001)
         if os.path.exists(path + JOURNAL):
             raise GGUFError(
                 f"an edit of {path} is under way or was interrupted: it is not replaced; recover it first "
