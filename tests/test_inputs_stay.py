@@ -2,6 +2,7 @@
 
 import io
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -55,6 +56,40 @@ def test_not_by_standard_input(name, path, monkeypatch, capsys):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=file, fileno=file.fileno))
         assert main(filled(name, "-", "m.gguf", force=True)) == 2
     assert path.read_bytes() == demo_model()
+
+
+@pytest.fixture
+def shards(path, capsys):
+    """The model in three files, of which the last has been edited."""
+    assert main(["split", "m.gguf", "s", "--max-tensors", "5"]) == 0
+    names = [f"s-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
+    assert main(["set", "--in-place", names[2], "a.b:BOOL=true"]) == 0
+    return names
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "merge"])
+@pytest.mark.parametrize("target", [1, 2, "link"])
+def test_not_another_file_of_the_model(name, target, shards, capsys):
+    os.symlink(shards[1], "link")
+    before = {name: Path(name).read_bytes() for name in os.listdir()}
+    target = target if target == "link" else shards[target]
+    command = ["merge", shards[0], target, "--force"] if name == "merge" else filled(name, shards[0], target, True)
+    assert main(command) == 2
+    assert {name: Path(name).read_bytes() for name in os.listdir()} == before
+    told = "is no page" if name == "map" else "is one of the files that is read"
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "map"])
+@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize("suffix", [".undo", ".journal"])
+def test_not_the_record_of_an_edit(name, number, suffix, shards, capsys):
+    """Also where it is not there yet: it would be taken for one."""
+    before = {name: Path(name).read_bytes() for name in os.listdir()}
+    assert main(filled(name, shards[0], shards[number] + suffix, force=True)) == 2
+    assert {name: Path(name).read_bytes() for name in os.listdir()} == before
+    assert "is the place of the record of an edit" in capsys.readouterr().err
+    assert main(filled(name, shards[0], "other.gguf" + suffix)) == 0
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -1,5 +1,6 @@
 """Files take their place at once or not at all: full disks, read-only folders, killed and rival writers."""
 
+import contextlib
 import errno
 import os
 import re
@@ -7,13 +8,15 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 
 import gguf_schema as gs
-from gguf_schema.targets import replacement, save
+from gguf_schema import journal
+from gguf_schema.targets import JOURNAL, UNDO, BusyError, lock, locking, replacement, save, save_set
 
 OLD = b"the old file"
 ONES = np.ones(1 << 20, np.float32)
@@ -316,3 +319,139 @@ def test_long_and_odd_names(tmp_path):
         gs.write(tmp_path / name, {"a.b": 1})
         assert gs.open((tmp_path / name).read_bytes()).metadata["a.b"] == 1
     assert len(os.listdir(tmp_path)) == 4
+    with replacement.replacing(str(tmp_path / ("x" * 250)), True, 0):
+        (left,) = (name for name in os.listdir(tmp_path) if replacement.MARK in name)
+    (tmp_path / left).write_bytes(b"left over")
+    gs.write(tmp_path / ("x" * 249), {})  # not its leftover
+    assert left in os.listdir(tmp_path)
+    gs.write(tmp_path / ("x" * 250), {})
+    assert left not in os.listdir(tmp_path)
+
+
+# A name belongs to whoever has the file of that name locked.
+
+
+def test_what_fails_is_removed_while_it_is_locked(path, monkeypatch):
+    """Else another writer could take the name between the closing and the removing."""
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    original, seen = os.unlink, []
+
+    def unlink(name):
+        handle = os.open(name, os.O_RDWR)
+        seen.append(lock(handle, alone=True))
+        os.close(handle)
+        original(name)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(ValueError, match="source"), replacement.replacing(str(path), True, 0):
+        raise ValueError("source")
+    assert seen == [False]
+    assert_untouched(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows removes no open file")
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_another_file_that_has_the_name_is_neither_removed_nor_renamed(path, fails, overwrite):
+    target = path if overwrite else path.parent / "new.gguf"
+    expected = (ValueError, "source") if fails else (FileNotFoundError, f"temporary file was removed: '{target}'$")
+
+    def chunks():
+        yield b"mine"
+        (name,) = set(os.listdir(path.parent)) - {path.name}
+        os.unlink(path.parent / name)
+        (path.parent / name).write_bytes(b"another writer's")
+        if fails:
+            raise ValueError("source")
+
+    with pytest.raises(expected[0], match=expected[1]):
+        save(target, chunks(), overwrite=overwrite)
+    assert path.read_bytes() == OLD
+    (name,) = set(os.listdir(path.parent)) - {path.name}
+    assert (path.parent / name).read_bytes() == b"another writer's"
+
+
+# Editors.
+
+
+def test_a_file_that_was_replaced_meanwhile_and_is_edited_now_is_not_replaced(path):
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    with contextlib.ExitStack() as stack:
+
+        def chunks():
+            save(path, [b"another writer's"])
+            stack.enter_context(journal.exclusive(str(path)))
+            yield b"mine"
+
+        with pytest.raises(BusyError, match="another process is editing"):
+            save(path, chunks())
+        assert path.read_bytes() == b"another writer's"
+        assert os.listdir(path.parent) == [path.name]
+    save(path, [b"new"])
+    assert path.read_bytes() == b"new"
+
+
+def test_a_file_that_is_replaced_while_it_is_locked_is_locked_again(path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="this system has no such locks")
+    original = fcntl.flock
+
+    def flock(handle, operation):
+        monkeypatch.setattr(fcntl, "flock", original)
+        save(path, [b"another writer's"])
+        return original(handle, operation)
+
+    with replacement.replacing(str(path), True, 0):
+        pass
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with locking.unedited(str(path)), pytest.raises(BusyError), journal.exclusive(str(path)):
+        pass
+    assert path.read_bytes() == b"another writer's"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("write", ["write", "save", "set"])
+def test_a_file_whose_edit_was_interrupted_is_not_replaced(path, is_there, write):
+    """What mends the old file could take the new one for it."""
+    record = path.parent / "model.gguf.journal"
+    record.write_bytes(b"a record")
+    if not is_there:
+        path.unlink()
+    before = set(os.listdir(path.parent))
+    do = {
+        "write": lambda: gs.write(path, {}, overwrite=is_there),
+        "save": lambda: save(path, [b"new"]),
+        "set": lambda: save_set({str(path.parent / "first"): [], str(path): []}),
+    }[write]
+    with pytest.raises(gs.GGUFError, match=rf"was interrupted: .* or remove {record}$"):
+        do()
+    assert set(os.listdir(path.parent)) == before
+    record.unlink()
+    do()
+
+
+def test_a_file_whose_edit_is_interrupted_meanwhile_is_not_replaced(path):
+    def chunks():
+        (path.parent / "model.gguf.journal").write_bytes(b"a record")
+        yield b"new"
+
+    with pytest.raises(gs.GGUFError, match="was interrupted"):
+        save(path, chunks())
+    assert path.read_bytes() == OLD
+    assert sorted(os.listdir(path.parent)) == ["model.gguf", "model.gguf.journal"]
+
+
+def test_the_names_of_records_are_those_of_the_journal(path):
+    assert journal.journal_of(path) == f"{path}{JOURNAL}"
+    assert journal.undo_of(path) == f"{path}{UNDO}"
+
+
+def test_who_looks_for_leftovers_is_not_taken_for_an_editor(path):
+    """A file may be locked for a moment when it has just got its name."""
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    handle = os.open(path, os.O_RDWR)
+    assert lock(handle, alone=True)
+    timer = threading.Timer(0.003, os.close, [handle])
+    timer.start()
+    save(path, [b"new"])
+    timer.join()
+    assert path.read_bytes() == b"new"

@@ -738,7 +738,7 @@ def test_the_commands(tmp_path, capsys):
     assert main(["split", str(path_of(prefix, 2)), str(prefix), "--max-tensors", "5"]) == 0
     capsys.readouterr()
     assert main(["split", str(path_of(prefix, 2)), str(prefix), "--max-tensors", "4", "--force"]) == 2
-    assert "is the file that is read" in capsys.readouterr().err
+    assert "is one of the files that is read" in capsys.readouterr().err
     out = tmp_path / "out.gguf"
     assert main(["merge", str(path_of(prefix, 3)), str(out), "--dry-run"]) == 0
     assert "bytes in all" in capsys.readouterr().out
@@ -749,7 +749,7 @@ def test_the_commands(tmp_path, capsys):
     assert main(["merge", str(path_of(prefix, 3)), str(out), "--force"]) == 0
     kept = tree(tmp_path)
     assert main(["merge", str(path_of(prefix, 3)), str(path_of(prefix, 2)), "--force"]) == 2
-    assert "is the file that is read" in capsys.readouterr().err
+    assert "is one of the files that is read" in capsys.readouterr().err
     assert tree(tmp_path) == kept
 
 

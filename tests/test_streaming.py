@@ -8,13 +8,16 @@ import os
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import gguf_schema as gs
 from gguf_schema.blocks import block
-from gguf_schema.targets import copying, pieces
+from gguf_schema.cli import main
+from gguf_schema.convert import convert
+from gguf_schema.targets import chunks_of, copying, pieces
 from gguf_schema.targets.copying import BATCH, BLOCK
 
 T = gs.GGMLQuantizationType
@@ -749,3 +752,58 @@ def test_a_pipe_is_written_into_from_files(source, tmp_path):
         gs.write(pipe, {}, model.tensors)
         reader.join()
         assert read == [written(model.tensors)]
+
+
+@pytest.fixture
+def full_pipe():
+    """The writing end of a pipe that nobody reads; it does not wait."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with open(read, "rb"), open(write, "wb", buffering=0) as writer:
+        yield writer
+
+
+def test_a_file_that_does_not_wait_loses_nothing_in_silence(full_pipe):
+    with pytest.raises(BlockingIOError, match="takes no more now"):
+        gs.write(full_pipe, {}, {"t": NUMBERS.repeat(10)})
+
+
+class Short(io.RawIOBase):
+    """A raw file that takes 1000 bytes at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.taken = b""
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.taken += bytes(data[:1000])
+        return min(1000, len(data))
+
+
+class Uncounted:
+    """What only says that it can write."""
+
+    def __init__(self):
+        self.taken = b""
+
+    def write(self, data):
+        self.taken += bytes(data)
+
+
+@pytest.mark.parametrize("kind", [Short, Uncounted])
+def test_files_that_take_less_or_do_not_count(kind):
+    file = kind()
+    gs.write(file, {}, {"t": NUMBERS})
+    assert file.taken == written({"t": NUMBERS})
+
+
+def test_standard_output_that_takes_less_than_it_is_given(source, monkeypatch):
+    """Without a buffer (python -u) it may."""
+    file = Short()
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=file))
+    assert main(["convert", str(source), "-", "--version", "2"]) == 0
+    with gs.open(source) as model:
+        assert file.taken == b"".join(chunks_of(convert(model, version=2).pieces))

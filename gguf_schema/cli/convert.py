@@ -4,7 +4,7 @@ import argparse
 
 from ..schema import ORDER_NAMES, VERSIONS
 from .arguments import Commands, UsageError, model_command, positive
-from .streams import demand_settled, model
+from .streams import demand_settled, files_of, model
 from .writing import OUT_HELP, add_options, written
 
 
@@ -27,7 +27,7 @@ def convert(args: argparse.Namespace) -> tuple[str | None, int]:
         )
         if args.dry_run:
             return str(plan), 0
-        return None, written(plan, args.out, [args.file], args.force)
+        return None, written(plan, args.out, files_of(args.file), args.force)
 
 
 def add(commands: Commands) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import GGUFError
 from .arguments import Commands, Parser, UsageError, model_command, size
-from .streams import model, say, tell
+from .streams import files_of, model, say, tell
 from .writing import demand_replaceable, save
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run(
         missing = "" if out is None else f" behind {out!r}, which is the new file; to edit {args.file!r} say --in-place"
         raise UsageError(f"say what is to be edited{missing}")
     if out not in (None, "-"):
-        demand_replaceable(out, args.force, args.file)
+        demand_replaceable(out, args.force, files_of(args.file))
     _demand_whole(args)
     status = 0
     with model(args) as opened:

@@ -4,7 +4,7 @@ import argparse
 import os
 
 from .arguments import Commands, UsageError, model_command
-from .streams import demand_free, put, say, tell, whole_model
+from .streams import demand_free, files_of, put, say, tell, whole_model
 
 
 def extract(args: argparse.Namespace) -> tuple[None, int]:
@@ -14,7 +14,7 @@ def extract(args: argparse.Namespace) -> tuple[None, int]:
 
     target = _beside(args.tensor, args.raw) if args.out is None else args.out
     if target != "-":
-        demand_free(target, args.force, args.file)
+        demand_free(target, args.force, files_of(args.file))
     with whole_model(args) as opened, progress(args.tensor) as show:
         chunks = (raw if args.raw else npy)(opened, args.tensor, show)
         if target == "-":

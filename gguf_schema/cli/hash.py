@@ -4,7 +4,7 @@ import argparse
 
 from ..errors import GGUFError
 from .arguments import Commands, UsageError, model_command
-from .streams import demand_free, model, put, say
+from .streams import demand_free, files_of, model, put, say
 
 KINDS = {
     "sha256": "SHA-256 (the default)",
@@ -28,7 +28,7 @@ def hash(args: argparse.Namespace) -> str | tuple[str, int] | None:
     if args.manifest is not None:
         if args.json:
             raise UsageError("--manifest goes with no --json")
-        demand_free(args.manifest, args.force, args.file)
+        demand_free(args.manifest, args.force, files_of(args.file))
     whole = [name for name in ALGORITHMS if name in (named or ["sha256"])]
     with model(args) as opened, progress(args.file) as show:
         found = list(hashes(opened, [name for name in whole if ALGORITHMS[name].is_hash], whole, show))

@@ -23,9 +23,9 @@ def split(args: argparse.Namespace) -> tuple[str | None, int]:
         )
         if args.dry_run:
             return shards.text(args.prefix), 0
+        read = [shard.name for shard in model.shards]
         for path in shards.paths(args.prefix):
-            for shard in model.shards:
-                demand_free(path, args.force, shard.name)
+            demand_free(path, args.force, read)
         save(args.prefix, lambda show: shards.save(args.prefix, overwrite=args.force, show=show))
     for path, tensors, plan in zip(shards.paths(args.prefix), shards.tensors, shards.plans, strict=True):
         say(path, f"{tensors} tensors, {plan.size} bytes written")

@@ -4,13 +4,14 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
 from .. import shards
 from ..errors import GGUFError, ShardError
 from ..file import Model, open
 from ..journal import trouble
+from ..targets import JOURNAL, UNDO, save
 from ..terminal import printable
 
 UNREADABLE = 2
@@ -110,16 +111,25 @@ def models_in(name: str) -> list[str]:
     return found
 
 
-def demand_free(target: str, force: bool, file: str) -> None:
-    """Refuse to write where a file is, unless that is asked for; over the file that is read in any case.
+def demand_free(target: str, force: bool, files: Sequence[str]) -> None:
+    """Refuse to write where a file is, unless that is asked for; over what is read in any case.
+
+    Args:
+        target: A path.
+        force: Whether a file that is there may be replaced.
+        files: All that are read.
 
     Raises:
-        GGUFError: A file is there.
+        GGUFError: A file is there, or the target is the record of an edit of a file that is read.
     """
+    edited, suffix = os.path.splitext(os.path.realpath(target))
+    if suffix in (JOURNAL, UNDO) and any(_is_read(file, edited) for file in files):
+        raise GGUFError(f"{target} is the place of the record of an edit of the file that is read")
     if not os.path.isfile(target):
         return
-    if _is_read(file, target):
-        raise GGUFError(f"{target} is the file that is read")
+    for file in files:
+        if _is_read(file, target):
+            raise GGUFError(f"{target} is {'the file' if len(files) == 1 else 'one of the files'} that is read")
     if not force:
         raise GGUFError(f"{target} is there already; --force replaces it")
 
@@ -138,8 +148,6 @@ def put(target: str, chunks: Iterable[bytes], force: bool) -> None:
     Raises:
         GGUFError: A file is there that may not be replaced, or they cannot be written, or made.
     """
-    from ..targets import save
-
     try:
         save(target, chunks, overwrite=force)
     except OSError as error:
@@ -177,7 +185,7 @@ def _pour(chunks: Iterable[bytes]) -> int:
     """Write bytes; what goes wrong where they come from is for the caller."""
     for chunk in chunks:
         try:
-            sys.stdout.buffer.write(chunk)
+            save(sys.stdout.buffer, [chunk])  # unbuffered (python -u) it may take less than it is given
             sys.stdout.buffer.flush()
         except OSError as error:
             return _lost(error)

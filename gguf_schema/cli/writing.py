@@ -1,7 +1,7 @@
 """What commands that write a new file, or several, have in common."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from ..errors import GGUFError
 from ..schema import MAGIC
@@ -19,7 +19,7 @@ def add_options(added: Parser, what: str) -> None:
     added.add_argument("--dry-run", action="store_true", help="only print what would be written")
 
 
-def written(plan: Plan, out: str, inputs: Iterable[str], force: bool) -> int:
+def written(plan: Plan, out: str, inputs: Sequence[str], force: bool) -> int:
     """Write a file; say what changed. The exit status.
 
     Raises:
@@ -31,8 +31,7 @@ def written(plan: Plan, out: str, inputs: Iterable[str], force: bool) -> int:
         status = tell(chunks_of(plan.pieces))
         name = "standard output"
     else:
-        for file in inputs:
-            demand_replaceable(out, force, file)
+        demand_replaceable(out, force, inputs)
         save(out, lambda show: plan.save(out, overwrite=force, show=show))
         status, name = 0, out
     if status == 0:
@@ -42,13 +41,13 @@ def written(plan: Plan, out: str, inputs: Iterable[str], force: bool) -> int:
     return status
 
 
-def demand_replaceable(out: str, force: bool, file: str) -> None:
+def demand_replaceable(out: str, force: bool, files: Sequence[str]) -> None:
     """As `demand_free`; what is no GGUF file is not replaced at all: it was hardly meant, as a list of edits is not.
 
     Raises:
         GGUFError: A file is there.
     """
-    demand_free(out, force, file)
+    demand_free(out, force, files)
     if not os.path.isfile(out):
         return
     with open(out, "rb") as there:

@@ -6,6 +6,7 @@ takes those of several files that belong together.
 
 import contextlib
 import errno
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
@@ -13,7 +14,7 @@ from typing import BinaryIO
 from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy, early, to_border
 from .folders import own_folder
-from .locking import BusyError, lock
+from .locking import JOURNAL, UNDO, BusyError, lock
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
 from .replacement import Naming, real_path, replacing, sync_folder
@@ -28,6 +29,8 @@ __all__ = [
     "replacing",
     "lock",
     "BusyError",
+    "JOURNAL",
+    "UNDO",
     "Naming",
     "Piece",
     "bytes_piece",
@@ -63,6 +66,7 @@ def save(target: Target, chunks: Iterable[memoryview | bytes], *, overwrite: boo
         TypeError: The target is neither.
         FileExistsError: A file is there that may not be replaced.
         BusyError: Somebody edits that file.
+        GGUFError: An edit of it was interrupted.
         OSError: It cannot be written.
     """
     with _opened(target, overwrite, 0) as (file, _):
@@ -92,6 +96,7 @@ def save_pieces(
         BuildError: A piece does not come as it should, or a file was written to meanwhile; the path says which.
         FileExistsError: A file is there that may not be replaced.
         BusyError: Somebody edits that file.
+        GGUFError: An edit of it was interrupted.
         OSError: It cannot be written, or a source cannot be read.
     """
     with _opened(target, overwrite, _new_bytes(target, pieces), naming) as (file, by_kernel):
@@ -110,8 +115,8 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
         show: Called with the bytes of all files that are written and the whole, often.
 
     Raises:
-        BuildError, FileExistsError, BusyError, OSError: As `save_pieces`. Nothing appears, unless it happens while
-            files do.
+        BuildError, FileExistsError, BusyError, GGUFError, OSError: As `save_pieces`. Nothing appears, unless it
+            happens while files do.
     """
     count = _counter([piece for pieces in files.values() for piece in pieces], show)
     paths = {real_path(path): pieces for path, pieces in files.items()}
@@ -268,9 +273,15 @@ def _opened(
 
 
 def _write_all(file: BinaryIO, rest: memoryview, position: int) -> None:
-    """Write every byte, in batches of the target, also where the file takes fewer at once (raw files may)."""
+    """Write every byte, in batches of the target, also where the file takes fewer at once (raw files may).
+
+    Raises:
+        BlockingIOError: A raw file that does not wait takes nothing now.
+    """
     while rest:
         batch = rest[: to_border(position)]
         written = file.write(batch)
+        if written is None and isinstance(file, io.RawIOBase):  # of anything else that counts nothing it means all
+            raise BlockingIOError(errno.EAGAIN, "the file takes no more now; let it block, so that writing waits")
         taken = len(batch) if written is None else written
         rest, position = rest[taken:], position + taken

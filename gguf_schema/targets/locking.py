@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 
 from ..errors import GGUFError
@@ -10,6 +11,14 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+
+
+JOURNAL = ".journal"
+UNDO = ".undo"
+"""What is added to the name of a file for those of the records of an edit: while it is under way, and afterwards."""
+
+TRIES = 20
+"""How often a file is opened to be locked, a millisecond apart, before its being locked is taken for an edit."""
 
 
 class BusyError(GGUFError):
@@ -38,17 +47,39 @@ def lock(handle: int, *, alone: bool, wait: bool = False) -> bool | None:
     return True
 
 
+def is_still(path: str, handle: int) -> bool:
+    """Whether a path, not one that is a link, is the name of an open file."""
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
 @contextlib.contextmanager
 def unedited(path: str) -> Iterator[None]:
     """Keep those who would edit a file from it while it is replaced, if it is there.
 
     Raises:
         BusyError: Somebody edits it.
+        GGUFError: An edit of it was interrupted: what would mend the old file would damage the new one.
     """
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(AttributeError, OSError):  # Windows; not there, or not readable
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-            stack.callback(os.close, handle)
-            if lock(handle, alone=False) is False:
+        for attempt in range(TRIES):
+            try:
+                handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            except (AttributeError, OSError):  # Windows; not there, or not readable
+                break
+            is_locked = lock(handle, alone=False)
+            if is_locked is not False and is_still(path, handle):
+                stack.callback(os.close, handle)
+                break
+            os.close(handle)  # it was just replaced, or is edited, or for a moment looked like a leftover
+            if is_locked is False and attempt == TRIES - 1:
                 raise BusyError(f"another process is editing {path}: it is not replaced")
+            time.sleep(0.001)
+        if os.path.exists(path + JOURNAL):
+            raise GGUFError(
+                f"an edit of {path} is under way or was interrupted: it is not replaced; recover it first "
+                f"(`gguf-schema edit --recover`), or remove {path}{JOURNAL}"
+            )
         yield

@@ -2,16 +2,23 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import BinaryIO
 
-from .locking import lock, unedited
+from .locking import is_still, lock, unedited
 
 MARK = "gguf_schema"
 """In the names of temporary files, so that no other program's is taken for ours."""
+
+LONGEST = 40
+"""Characters of a target's name that the name of its temporary file has. Of longer ones a hash tells the rest."""
+
+NO_OPEN_NAMES = os.name == "nt"
+"""Windows neither renames nor removes a file that is open. It has no locks, so nobody else touches one either."""
 
 Naming = Callable[[os.stat_result], contextlib.AbstractContextManager[object]]
 """Called with the state of a new file that is whole on the disk. What it gives is entered before the file gets its
@@ -49,6 +56,7 @@ def replacing(
     Raises:
         FileExistsError: An old file is there that may not be replaced.
         BusyError: Somebody edits the old file.
+        GGUFError: An edit of it was interrupted.
         OSError: The disk is full, the folder cannot be written to, and the like; with the path.
     """
     if not overwrite and os.path.lexists(path):
@@ -68,18 +76,19 @@ def replacing(
             yield file
             file.flush()
             os.fsync(handle)
-            if os.name == "nt":
-                file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
-            with naming(os.stat(temporary)) if naming else contextlib.nullcontext():
+            if NO_OPEN_NAMES:
+                file.close()
+            with naming(os.stat(temporary)) if naming else unedited(path):  # again: it may be another file by now
+                _demand_ours(temporary, file, path)
                 if overwrite:
                     os.replace(temporary, path)
                 else:
                     _link(temporary, path)
         except BaseException as error:
             with contextlib.suppress(OSError):
-                file.close()
+                _remove(temporary, file)
             with contextlib.suppress(OSError):
-                os.unlink(temporary)
+                file.close()
             if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
                 raise _error(error.errno, path) from None
             raise
@@ -91,9 +100,16 @@ def _temporary(path: str) -> tuple[str, int]:
 
     What killed processes left there is removed: nobody has it locked.
     """
+    # Nobody renames or removes a name but who has the file of that name locked, and has then seen that it is its name:
+    # - Its maker shares the lock, from `is_still` on until it has renamed or removed it; only then it closes it.
+    # - Who removes a leftover has the lock alone, so the maker has not begun, or is gone.
+    # So between the look and the act the name cannot become that of another file. A maker whose file was removed
+    # before it had the lock finds that out here. Where there are no locks, nobody removes a file that he did not make.
     folder, name = os.path.split(path)
+    if len(name) > LONGEST:
+        name = f"{name[:LONGEST]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    names = (os.path.join(folder, f".{name[:40]}.{MARK}-{number}.tmp") for number in count())
+    names = (os.path.join(folder, f".{name}.{MARK}-{number}.tmp") for number in count())
     temporary = next(names)
     while True:
         try:
@@ -102,7 +118,7 @@ def _temporary(path: str) -> tuple[str, int]:
             if not _remove_stale(temporary):
                 temporary = next(names)
             continue
-        if lock(handle, alone=False, wait=True) is None or _is_still(temporary, handle):
+        if lock(handle, alone=False, wait=True) is None or is_still(temporary, handle):
             break
         os.close(handle)  # somebody thought that it was left over, before it was locked
     while _remove_stale(next(names)):
@@ -118,7 +134,7 @@ def _remove_stale(temporary: str) -> bool:
         return False
     try:
         is_left = stat.S_ISREG(os.fstat(handle).st_mode) and lock(handle, alone=True) is True
-        is_stale = is_left and _is_still(temporary, handle)
+        is_stale = is_left and is_still(temporary, handle)
         if is_stale:
             os.unlink(temporary)
         return is_stale
@@ -128,12 +144,22 @@ def _remove_stale(temporary: str) -> bool:
         os.close(handle)
 
 
-def _is_still(path: str, handle: int) -> bool:
-    """Whether a path is the name of an open file."""
-    try:
-        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle))
-    except FileNotFoundError:
-        return False
+def _demand_ours(temporary: str, file: BinaryIO, path: str) -> None:
+    """Refuse to give a name to what is not the file that was written.
+
+    Raises:
+        FileNotFoundError: Somebody who asks for no lock has removed it.
+    """
+    if not NO_OPEN_NAMES and not is_still(temporary, file.fileno()):
+        raise FileNotFoundError(errno.ENOENT, "its temporary file was removed", path)
+
+
+def _remove(temporary: str, file: BinaryIO) -> None:
+    """Remove a temporary file, if it is still ours, while it is locked."""
+    if NO_OPEN_NAMES:
+        file.close()
+    if NO_OPEN_NAMES or is_still(temporary, file.fileno()):
+        os.unlink(temporary)
 
 
 def _keep_owner_and_mode(path: str, handle: int) -> None:
