@@ -1,5 +1,6 @@
 """Changes in place: whole or not at all, told to who looks, undone; nothing lost where they fail."""
 
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -14,7 +15,7 @@ import pytest
 
 from gguf_schema import journal
 from gguf_schema.errors import GGUFError
-from gguf_schema.journal import BusyError, Change, record
+from gguf_schema.journal import BusyError, Change, patching, record
 from gguf_schema.targets import bytes_piece, replacing, save, save_pieces, save_set
 from tests.killing import killed, restore
 
@@ -262,6 +263,106 @@ def test_where_it_cannot_be_put_back_the_journal_stays(path, monkeypatch):
     assert path.read_bytes() == OLD[:100] + b"new" + OLD[103:]
     assert recover(path) is False
     assert path.read_bytes() == OLD
+
+
+ONLY_READ = ("_demand_places", "_is_ours", "_is", "_is_between")
+
+open_files = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of what was interrupted
+
+
+def interrupted(action, first, second=0):
+    """Do something that an interrupt ends before an instruction of the module, and perhaps another one behind a call
+    to the system that follows; whether there were so many instructions."""
+    count = calls = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        if frame.f_code.co_filename != patching.__file__ or frame.f_code.co_name in ONLY_READ:
+            return None
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        if event == "opcode" and count == first:
+            raise KeyboardInterrupt
+        return trace
+
+    def behind(original):
+        def call(*args, **kwargs):
+            nonlocal calls
+            done = original(*args, **kwargs)
+            calls += count >= first
+            if count >= first and calls == second:
+                raise KeyboardInterrupt
+            return done
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda handle: None)
+        for name in ("write", "fsync", "utime", "replace", "unlink"):
+            patched.setattr(os, name, behind(getattr(os, name)))
+        old = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            action()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(old)
+    return False
+
+
+@open_files
+@pytest.mark.parametrize("second", [0, 1, 3])
+def test_an_interrupt_between_any_two_instructions_leaves_what_can_be_mended(path, second):
+    """And so does another one while the first one is answered."""
+    ends = Counter()
+    for first in itertools.count(1):
+        restore(path.parent, {"file.gguf": OLD})
+        if not interrupted(lambda: change(path), first, second):
+            break
+        if not os.path.exists(journal.journal_of(path)):
+            assert path.read_bytes() == (NEW if os.path.exists(journal.undo_of(path)) else OLD)
+        recover(path)
+        ends[path.read_bytes()] += 1
+        if path.read_bytes() == NEW:
+            undo(path)
+            assert path.read_bytes() == OLD
+    assert set(ends) == {OLD, NEW}
+
+
+@open_files
+@pytest.mark.parametrize("second", [0, 1, 3])
+def test_an_undoing_that_was_interrupted_between_any_two_instructions_can_be_done_again(path, second):
+    change(path)
+    kept = {name: (path.parent / name).read_bytes() for name in names(path)}
+    ends = Counter()
+    for first in itertools.count(1):
+        restore(path.parent, kept)
+        if not interrupted(lambda: undo(path), first, second):
+            break
+        ends[path.read_bytes()] += 1
+        if len(names(path)) > 1:
+            undo(path)
+        assert path.read_bytes() == OLD
+        assert names(path) == ["file.gguf"]
+    assert ends[OLD] > 0 < ends[NEW]
+
+
+@pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()], ids=["full", "interrupted"])
+@pytest.mark.parametrize(
+    ("name", "after"), [("write", 0), ("fsync", 0), ("fsync", 1), ("fsync", 2), ("unlink", 0), ("unlink", 1)]
+)
+def test_an_undoing_that_failed_can_be_done_again(path, monkeypatch, name, after, error):
+    change(path)
+    with monkeypatch.context() as patched:
+        failing(patched, name, after, error)
+        with contextlib.suppress(type(error)):
+            undo(path)
+    assert path.read_bytes() in (OLD, NEW)
+    if len(names(path)) > 1:
+        undo(path)
+    assert path.read_bytes() == OLD
+    assert names(path) == ["file.gguf"]
 
 
 # A new file in the place of the old one.
