@@ -15,6 +15,7 @@ from .record import (
     Change,
     Identity,
     Record,
+    Span,
     identity,
     load,
     read_at,
@@ -252,14 +253,17 @@ def _is(handle: int, known: Identity, put: Sequence[tuple[int, bytes]] = ()) -> 
     """Whether an open file is the one that is known, if some bytes were others."""
     if os.fstat(handle).st_size != known.size:
         return False
-    parts = []
-    for start, size in known.checked:
+    return identity(known.size, _found(handle, known.checked, put)) == known
+
+
+def _found(handle: int, ranges: Sequence[Span], put: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, bytearray]]:
+    """What stands in ranges of an open file, if some bytes were others."""
+    for start, size in ranges:
         part = bytearray(read_at(handle, start, size))
         for position, data in put:
             if start <= position < start + size:
                 part[position - start : position - start + len(data)] = data
-        parts.append((start, bytes(part)))
-    return identity(known.size, parts) == known
+        yield start, part
 
 
 def _is_between(handle: int, change: Change) -> bool:
