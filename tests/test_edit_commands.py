@@ -169,7 +169,7 @@ def test_set_writes_a_new_file(capsys, path):
         (["set", "model.gguf", "no/where.gguf", "general.name=x"], "no/where.gguf: No such file"),
         (["set", "missing.gguf", "new.gguf", "general.name=x"], "missing.gguf: No such file"),
         (["unset", "--in-place", "model.gguf", "a"], "there is no key 'a'"),
-        (["edit", "--in-place", "model.gguf", "--reserve", "9" * 4300 + "G"], "a reserve is of 0 to 67108864 bytes"),
+        (["edit", "--in-place", "model.gguf", "--reserve", "9" * 4300 + "G"], "a reserve is of 0 to 8388608 bytes"),
         (["edit", "--in-place", "model.gguf"], "say what is to be edited"),
         (["edit", "--in-place", "model.gguf", "a", "b"], "expected one list of edits, found a b"),
         (["edit", "--in-place", "model.gguf", "there"], "no list of edits"),

@@ -66,7 +66,7 @@ def from_json(type: ValueType, value: Any) -> tuple[ValueType, Any]:
         GGUFError: It is of another kind.
     """
     if isinstance(value, Text):
-        return (type, str(value)) if type is T.STRING else from_json(type, _loads(type, value))
+        return (type, value) if type is T.STRING else from_json(type, _loads(type, value))
     if not isinstance(type, ArrayType):
         return type, _single(type, value)
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
