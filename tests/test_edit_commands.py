@@ -387,6 +387,13 @@ def test_standard_input_and_output():
     assert piped.stderr.startswith(b"gguf-schema: -: a new file: ")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes it")
+def test_standard_input_that_is_closed(path):
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", *GGUF_SCHEMA, "edit", "model.gguf", "new.gguf", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "gguf-schema: model.gguf: standard input is closed\n")
+
+
 def test_what_was_refused_is_edited_if_asked_for(capsys, path):
     pair = {"key": "a", "value_type": T.UINT8, "value": 1}
     path.write_bytes(gs.GGUF.build({"metadata_kv": [pair, pair], "tensor_infos": []}))
