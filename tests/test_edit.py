@@ -216,7 +216,7 @@ def test_the_type_of_a_key_stays(path):
             "llama.context_length: 4294967296 does not fit",
         ),
         ([edit.Set("llama.context_length", "1")], "llama.context_length: UINT32 expected, found '1'"),
-        ([edit.Set(5, 1, T.UINT8)], "5 is no key"),
+        ([edit.Set(5, 1, T.UINT8)], "expected a string, found 5"),
         ([edit.Unset("x"), edit.Unset("y")], r"edits\[0\]: there is no key 'x'"),
         ([edit.RenameKey("x", "y")], "there is no key 'x'"),
         ([edit.RenameKey("general.name", "llama.block_count")], "the key 'llama.block_count' stands in"),
@@ -240,15 +240,40 @@ def test_edits_that_cannot_be_done(path, edits, message):
     assert path.read_bytes() == demo_model()
 
 
+def endless():
+    """A type of more levels than Python counts to."""
+    type = ArrayType(T.INT8)
+    for _ in range(100_000):
+        type = ArrayType(T.ARRAY, (type,))
+    return type
+
+
 @pytest.mark.parametrize(
     ("edits", "message"),
     [
         (edit.Set("general.name", "x"), r"expected a list of edits, found Set\(key='general.name'"),
         ("general.name=x", "expected a list of edits, found 'general.name=x'"),
         (None, "expected a list of edits, found None"),
+        (np.array(3), "expected a list of edits, found array"),
+        (memoryview(np.zeros((2, 2))), "expected a list of edits, found <memory"),
+        ([edit.Set("a", memoryview(np.zeros((2, 2))), "[FLOAT64]")], r"edits\[0\]: a: \[FLOAT64\] expected"),
+        ([edit.OrderTensors(memoryview(np.zeros((2, 2))))], r"edits\[0\].names: expected a list of names"),
         (["general.name=x"], r"edits\[0\]: expected an edit, found 'general.name=x'"),
         ([edit.Set("a", 1, "NONE")], r"edits\[0\]: 'NONE' is no type"),
-        ([edit.Set("a", 1, 4.5)], r"edits\[0\]: expected a type, found 4.5"),
+        ([edit.Set("a", 1, 4.5)], r"edits\[0\].type: expected a type, found 4.5"),
+        ([edit.Set("a", 1, ArrayType(5))], r"edits\[0\].type: expected a type, found ArrayType"),
+        ([edit.Set("a", [1], ArrayType(T.ARRAY, 5))], r"edits\[0\].type: expected a type"),
+        ([edit.Set("a", [1], ArrayType(T.ARRAY, (5,)))], r"edits\[0\].type: expected a type"),
+        ([edit.Set("a", [1], endless())], r"edits\[0\].type: expected a type"),
+        ([edit.Set(10**5000, 1)], r"edits\[0\].key: expected a string, found what is too long"),
+        ([edit.Unset(np.array([1, 2]))], r"edits\[0\].key: expected a string, found array"),
+        ([edit.RenameKey("general.name", 5)], r"edits\[0\].to: expected a string, found 5"),
+        ([edit.Unset("general.name"), edit.DeleteTensor(np.array([1, 2]))], r"edits\[1\].name: expected a string"),
+        ([edit.RenameTensor("output_norm.weight", None)], r"edits\[0\].to: expected a string, found None"),
+        ([edit.OrderTensors(5)], r"edits\[0\].names: expected a list of names, found 5"),
+        ([edit.OrderTensors("output_norm.weight")], r"edits\[0\].names: expected a list of names"),
+        ([edit.OrderTensors([5])], r"edits\[0\].names: expected a list of names, found \[5\]"),
+        ([edit.Align(np.array([1, 2]))], r"edits\[0\]: general.alignment: UINT32 expected"),
     ],
 )
 def test_what_is_no_edit(path, edits, message):
@@ -357,9 +382,9 @@ def test_an_edit_of_the_reserve_itself_is_obeyed(path):
         assert model.metadata[KEY].tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("reserve", [-1, (1 << 26) + 1, 1 << 62, 10**5000, 1.5], ids="abcde")
+@pytest.mark.parametrize("reserve", [-1, (1 << 23) + 1, 1 << 62, 10**5000, 1.5, True], ids="abcdef")
 def test_what_cannot_be_in_reserve(path, reserve):
-    with gs.open(path) as model, pytest.raises(gs.GGUFError, match="a reserve is of 0 to 67108864 bytes"):
+    with gs.open(path) as model, pytest.raises(gs.GGUFError, match="a reserve is of 0 to 8388608 bytes"):
         edit.plan(model, [], reserve=reserve)
 
 
@@ -833,6 +858,42 @@ def test_what_is_no_list_of_edits(data):
         edits_of(data, False)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("1e400", "1e400 is too large"),
+        ("[-1_0e4_00]", "-1_0e4_00 is too large"),
+        ("1" * 5000, "no TOML: Exceeds the limit"),
+        ("{a" + ".a" * 50_000 + " = 1}", "a key has more than 100 dots"),
+        ("1\na" + ' . "a.\'"' * 50_000 + " = 1", "a key has more than 100 dots"),
+        ("1\n[a" + ". 'a b'" * 50_000 + "]", "a key has more than 100 dots"),
+    ],
+    ids="abcdef",
+)
+def test_what_is_not_taken_from_toml(value, message):
+    with pytest.raises(gs.GGUFError, match=message):
+        edits_of(f'[[edit]]\nset = "a"\ntype = "FLOAT64"\nvalue = {value}\n'.encode(), True)
+
+
+@pytest.mark.parametrize("type", ["STRING", "UINT64", "FLOAT64", "[UINT8]", "[[UINT8]]"])
+@pytest.mark.parametrize("value", ["0x{}", "[0x{}]", "[[0x{}]]", "{{a = 0x{}}}"])
+def test_a_number_that_is_too_long_to_be_written_is_refused(path, type, value):
+    data = f'[[edit]]\nset = "a"\ntype = "{type}"\nvalue = {value.format("f" * 5000)}\n'.encode()
+    with gs.open(path) as model, pytest.raises(gs.GGUFError, match=r"edits\[0\]"):
+        edit.plan(model, edits_of(data, True))
+    for verb in "set", "order_tensors", "unset", "none":
+        with pytest.raises(gs.GGUFError, match=r"edits\[0\]"):
+            edits_of(f"[[edit]]\n{verb} = {value.format('f' * 5000)}\n".encode(), True)
+
+
+def test_what_toml_takes():
+    dots = "..." + "1.5 " * 1000 + "a.b" * 50
+    data = f"""edit = [{{set = "a", value = [{"0.5, " * 1000}inf, -inf, +inf]}}, {{unset = "{dots}"}}]"""
+    floats, unset = edits_of(data.encode(), True)
+    assert floats.value == [0.5] * 1000 + [math.inf, -math.inf, math.inf]
+    assert unset == edit.Unset(dots)
+
+
 def test_the_preview_shows_the_differences(path):
     text = preview(planned(path, edit.Set("llama.context_length", 5), edit.Unset("general.name")), "model.gguf")
     assert text.splitlines()[:4] == [
@@ -870,3 +931,64 @@ def test_other_readers_take_what_was_edited(path, read, alignment):
     with gs.open(path) as model:
         assert [tensor.name for tensor in seen.tensors] == list(model.tensors)
         assert [tensor.data for tensor in seen.tensors] == [tensor.data.tobytes() for tensor in model.tensors.values()]
+
+
+@contextlib.contextmanager
+def in_memory_for(metadata):
+    """What the package promises: 64 MiB, and three times the metadata."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < (64 << 20) + 3 * metadata
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A file of 160 MiB, most of it a hole."""
+    path = tmp_path / "large.gguf"
+    gs.write(path, {"general.name": "large"}, {name: np.zeros(16 << 20, np.int8) for name in "abcdefghij"})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("edits", "reserve"),
+    [
+        ([edit.DeleteTensor(name) for name in "bcdefg"], None),
+        ([edit.Set("x", "x" * 4_000_000, T.STRING)], 8 << 20),
+        ([edit.Set("x", "x" * 7_000_000, T.STRING)], 8 << 20),
+        ([edit.Set("x", np.tile(np.arange(2, dtype=np.uint8), 3_000_000), "[UINT8]")], 8 << 20),
+    ],
+    ids=["tensors", "string", "long", "array"],
+)
+def test_edits_in_place_take_little_memory(large, edits, reserve):
+    if reserve:
+        change(large, reserve=reserve)
+    old = os.path.getsize(large)
+    metadata = 2 * (reserve or 0)
+    with in_memory_for(metadata):
+        plan = change(large, *edits)
+    assert (plan.record is not None) == (reserve is not None)
+    if reserve is None:
+        assert str(plan).endswith("it cannot be undone")
+        return
+    with in_memory_for(metadata):
+        edit.undo(large)
+    assert os.path.getsize(large) == old
+    with gs.open(large) as model:
+        assert "x" not in model.metadata
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_long_value_is_held_three_times_at_most(large, tmp_path, in_place):
+    change(large, reserve=1 << 20)
+    text = "x" * 60_000_000
+    with in_memory_for(len(text) + (1 << 20)):
+        if in_place:
+            change(large, edit.Set("x", text, T.STRING))
+        else:
+            with gs.open(large) as model:
+                edit.save(edit.plan(model, [edit.Set("x", text, T.STRING)]), tmp_path / "new.gguf")
+    with gs.open(large if in_place else tmp_path / "new.gguf") as model:
+        assert model.metadata["x"] == text

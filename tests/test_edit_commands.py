@@ -193,7 +193,7 @@ def test_set_writes_a_new_file(capsys, path):
         (["set", "model.gguf", "no/where.gguf", "general.name=x"], "no/where.gguf: No such file"),
         (["set", "missing.gguf", "new.gguf", "general.name=x"], "missing.gguf: No such file"),
         (["unset", "--in-place", "model.gguf", "a"], "there is no key 'a'"),
-        (["edit", "--in-place", "model.gguf", "--reserve", "9" * 4300 + "G"], "a reserve is of 0 to 67108864 bytes"),
+        (["edit", "--in-place", "model.gguf", "--reserve", "9" * 4300 + "G"], "a reserve is of 0 to 8388608 bytes"),
         (["edit", "--in-place", "model.gguf"], "say what is to be edited"),
         (["edit", "--in-place", "model.gguf", "a", "b"], "expected one list of edits, found a b"),
         (["edit", "--in-place", "model.gguf", "there"], "no list of edits"),
@@ -409,6 +409,13 @@ def test_standard_input_and_output():
     piped = subprocess.run(command, input=demo_model(), capture_output=True, check=True)
     assert gs.open(piped.stdout).metadata["general.name"] == "piped"
     assert piped.stderr.startswith(b"gguf-schema: -: a new file: ")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes it")
+def test_standard_input_that_is_closed(path):
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", *GGUF_SCHEMA, "edit", "model.gguf", "new.gguf", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "gguf-schema: model.gguf: standard input is closed\n")
 
 
 def test_what_was_refused_is_edited_if_asked_for(capsys, path):

@@ -1,8 +1,10 @@
 """Changes in place: whole or not at all, told to who looks, undone; nothing lost where they fail."""
 
+import contextlib
 import errno
 import hashlib
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -11,10 +13,12 @@ import tracemalloc
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gguf_schema import journal
 from gguf_schema.errors import GGUFError
-from gguf_schema.journal import BusyError, Change, record
+from gguf_schema.journal import BusyError, Change, patching, record
 from gguf_schema.targets import bytes_piece, replacing, save, save_pieces, save_set
 from tests.killing import killed, restore
 
@@ -97,6 +101,29 @@ def test_differences_are_as_few_as_is_worth_it():
     assert record.differences(near) == [near]
     far = Change(7, b"a" + b"-" * 33 + b"a", b"b" + b"-" * 33 + b"b")
     assert record.differences(far) == [Change(7, b"a", b"b"), Change(41, b"a", b"b")]
+
+
+def test_differences_of_large_windows():
+    """Those at the borders of the pieces that are compared are one; and there are not too many, which take memory."""
+    old = bytes(4 * record.PIECE)
+    new = bytearray(old)
+    new[record.PIECE - 5 : record.PIECE + 5] = b"x" * 10
+    new[2 * record.PIECE] = new[-1] = 1
+    assert [(change.start, len(change.old)) for change in record.differences(Change(0, old, bytes(new)))] == [
+        (record.PIECE - 5, 10),
+        (2 * record.PIECE, 1),
+        (len(old) - 1, 1),
+    ]
+    new[:: record.NEAR + 2] = b"x" * len(new[:: record.NEAR + 2])
+    assert len(record.differences(Change(0, old, bytes(new)))) == 1
+    for apart in 1000, 1100:
+        new = bytearray(old)
+        new[::apart] = b"x" * len(new[::apart])
+        changes = record.differences(Change(0, old, bytes(new)))
+        assert len(changes) <= record.MOST_CHANGES
+        for change in changes:
+            assert change.new == new[change.start : change.start + len(change.old)]
+        assert sum(change.new.count(b"x") for change in changes) == new.count(b"x")
 
 
 def test_a_record_is_read_as_it_was_written(path):
@@ -201,6 +228,14 @@ def test_a_damaged_journal_is_refused(path, cut):
         b'{"parts": [[0, 5]], "in_place": false, "before": [5, [[0, 6]], ""], "after": [5, [], ""]}\n',
         b'{"parts": [[0, 5]], "in_place": false, "before": [5, [], ""], "after": [5, [[1, 2.0]], ""]}\n',
         b'{"parts": [5], "in_place": false, "before": [5, [], ""], "after": [5, [], ""]}\nabc',
+        b'{"parts": [[0, 1], 1, -1, 1], "in_place": true, "before": [2, [], ""], "after": [2, [], ""]}\naA',
+        b'{"parts": [true], "in_place": true, "before": [1, [], ""], "after": [1, [], ""]}\naA',
+        b'{"parts": [1.0], "in_place": true, "before": [1, [], ""], "after": [1, [], ""]}\naA',
+        b'{"parts": [[false, 1]], "in_place": false, "before": [1, [], ""], "after": [1, [], ""]}\n',
+        b'{"parts": [[0, 1]], "in_place": false, "before": [true, [], ""], "after": [1, [], ""]}\n',
+        b'{"parts": [], "in_place": false, "before": [0, [], ""], "after": [-1, [], ""]}\n',
+        b'{"parts": [[0, 1, 2]], "in_place": false, "before": [1, [], ""], "after": [1, [], ""]}\n',
+        b'{"parts": [1], "in_place": true, "before": [1, [], ""], "after": [2, [], ""]}\naA',
     ],
 )
 def test_a_record_that_is_none_is_refused(path, body):
@@ -262,6 +297,138 @@ def test_where_it_cannot_be_put_back_the_journal_stays(path, monkeypatch):
     assert path.read_bytes() == OLD[:100] + b"new" + OLD[103:]
     assert recover(path) is False
     assert path.read_bytes() == OLD
+
+
+ONLY_READ = ("_demand_places", "_is_ours", "_is", "_is_between")
+
+open_files = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of what was interrupted
+
+
+def interrupted(action, first, second=0):
+    """Do something that an interrupt ends before an instruction of the module, and perhaps another one behind a call
+    to the system that follows; whether there were so many instructions."""
+    count = calls = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        if frame.f_code.co_filename != patching.__file__ or frame.f_code.co_name in ONLY_READ:
+            return None
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        if event == "opcode" and count == first:
+            raise KeyboardInterrupt
+        return trace
+
+    def behind(original):
+        def call(*args, **kwargs):
+            nonlocal calls
+            done = original(*args, **kwargs)
+            calls += count >= first
+            if count >= first and calls == second:
+                raise KeyboardInterrupt
+            return done
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda handle: None)
+        for name in ("write", "fsync", "utime", "replace", "unlink"):
+            patched.setattr(os, name, behind(getattr(os, name)))
+        old = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            action()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(old)
+    return False
+
+
+@open_files
+@pytest.mark.parametrize("second", [0, 1, 3])
+def test_an_interrupt_between_any_two_instructions_leaves_what_can_be_mended(path, second):
+    """And so does another one while the first one is answered."""
+    ends = Counter()
+    for first in itertools.count(1):
+        restore(path.parent, {"file.gguf": OLD})
+        if not interrupted(lambda: change(path), first, second):
+            break
+        if not os.path.exists(journal.journal_of(path)):
+            assert path.read_bytes() == (NEW if os.path.exists(journal.undo_of(path)) else OLD)
+        recover(path)
+        ends[path.read_bytes()] += 1
+        if path.read_bytes() == NEW:
+            undo(path)
+            assert path.read_bytes() == OLD
+    assert set(ends) == {OLD, NEW}
+
+
+@open_files
+@pytest.mark.parametrize("second", [0, 1, 3])
+def test_an_undoing_that_was_interrupted_between_any_two_instructions_can_be_done_again(path, second):
+    change(path)
+    kept = {name: (path.parent / name).read_bytes() for name in names(path)}
+    ends = Counter()
+    for first in itertools.count(1):
+        restore(path.parent, kept)
+        if not interrupted(lambda: undo(path), first, second):
+            break
+        ends[path.read_bytes()] += 1
+        if len(names(path)) > 1:
+            undo(path)
+        assert path.read_bytes() == OLD
+        assert names(path) == ["file.gguf"]
+    assert ends[OLD] > 0 < ends[NEW]
+
+
+@pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()], ids=["full", "interrupted"])
+@pytest.mark.parametrize(
+    ("name", "after"), [("write", 0), ("fsync", 0), ("fsync", 1), ("fsync", 2), ("unlink", 0), ("unlink", 1)]
+)
+def test_an_undoing_that_failed_can_be_done_again(path, monkeypatch, name, after, error):
+    change(path)
+    with monkeypatch.context() as patched:
+        failing(patched, name, after, error)
+        with contextlib.suppress(type(error)):
+            undo(path)
+    assert path.read_bytes() in (OLD, NEW)
+    if len(names(path)) > 1:
+        undo(path)
+    assert path.read_bytes() == OLD
+    assert names(path) == ["file.gguf"]
+
+
+SPOILT = st.sampled_from([-(2**70), -1, 0, 8, 100, len(OLD), 2**70, True, None, 1.5, "a", [], {}, [0, 8], [8, -8]])
+
+
+@given(st.data())
+def test_nothing_but_errors_of_ours_come_from_a_journal_that_somebody_made_up(tmp_path_factory, data):
+    """Its checksum is right, and its fields are those of a sound one, but for one or two."""
+    path = tmp_path_factory.mktemp("spoilt") / "file.gguf"
+    path.write_bytes(OLD)
+    line, _, payload = journal.to_bytes(the_record()).partition(b"\n")[2].partition(b"\n")
+    fields = json.loads(line)
+    for _ in range(data.draw(st.integers(1, 2))):
+        place = fields
+        key = data.draw(st.sampled_from(sorted(place)))
+        while isinstance(place[key], list) and place[key] and data.draw(st.booleans()):
+            place = place[key]
+            key = data.draw(st.integers(0, len(place) - 1))
+        place[key] = data.draw(SPOILT)
+    body = json.dumps(fields).encode() + b"\n" + payload
+    first = record.FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode()
+    for place in journal.journal_of(path), journal.undo_of(path):
+        with open(place, "wb") as file:
+            file.write(first + body)
+        os.utime(place, ns=(0, os.stat(path).st_mtime_ns))
+    assert "was interrupted" in journal.trouble(path)
+    for mend in recover, undo:
+        with contextlib.suppress(GGUFError, OSError):
+            mend(path)
+        if os.path.exists(journal.journal_of(path)):
+            os.unlink(journal.journal_of(path))
+    assert path.read_bytes() in (OLD, NEW)
 
 
 # A new file in the place of the old one.

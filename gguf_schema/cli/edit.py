@@ -2,14 +2,13 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GGUFError
 from .arguments import Commands, UsageError
 from .editing import add_command, mend, run
-from .streams import say
+from .streams import named, say
 
 if TYPE_CHECKING:
     from ..edit import Edit
@@ -47,7 +46,8 @@ def _edits(words: Sequence[str]) -> "list[Edit]":
         raise UsageError(f"expected one list of edits, found {' '.join(words)}")
     (name,) = words
     if name == "-":
-        data, name, is_toml = sys.stdin.buffer.read(), "standard input", None
+        stdin: Any = named(name)
+        data, name, is_toml = stdin.read(), "standard input", None
     else:
         with open(name, "rb") as file:
             data = file.read()

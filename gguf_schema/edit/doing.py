@@ -9,7 +9,7 @@ from ..file import Model
 from ..journal import Record, Span
 from ..sources import FileSource, Source
 from ..targets import Naming, Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
-from .parts import NewPart, Zeros, inverse, joined
+from .parts import NewPart, Zeros, inverse, joined, start_of
 from .planning import MOST_KEPT, Plan
 
 
@@ -145,5 +145,5 @@ def _record_of_rewrite(plan: Plan) -> Record | None:
         return None
     model = plan.model
     parts = tuple(span if is_kept else joined(model, [span]) for span, is_kept in inverse(plan.parts, model.size))
-    after = journal.identity(plan.size, [(0, joined(model, plan.head_parts)[:MOST_KEPT])])
+    after = journal.identity(plan.size, [(0, joined(model, start_of(plan.head_parts, MOST_KEPT)))])
     return Record(journal.identity(model.size, ()), after, parts)

@@ -3,16 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
 from ..errors import BuildError, GGUFError
 from ..keys import ALIGNMENT, ARCHITECTURE, find
 from ..layout import Fields
+from ..limits import MAX_NESTING
 from ..schema import structs
 from ..values import MetadataKV, plain_pairs, to_wire
 from .reserve import is_reserve
 from .types import type_named, type_text
-from .values import from_json
+from .values import from_json, shown
 
 
 class Set(NamedTuple):
@@ -100,24 +103,62 @@ def edited(head: Head, edits: Iterable[Edit]) -> Head:
     Raises:
         GGUFError: An edit cannot be done; the path is `edits[index]`.
     """
-    if isinstance(edits, str) or type(edits) in DO or not isinstance(edits, Iterable):
-        raise GGUFError(f"expected a list of edits, found {edits!r:.100}")
+    if isinstance(edits, str | memoryview | np.ndarray) or type(edits) in DO or not isinstance(edits, Iterable):
+        raise GGUFError(f"expected a list of edits, found {shown(edits, 100)}")
     for index, edit in enumerate(edits):
         try:
-            if type(edit) not in DO:
-                raise BuildError(f"expected an edit, found {edit!r:.100}")
+            _demand_fields(edit)
             head = DO[type(edit)](head, edit)
         except GGUFError as error:
             raise error.inside(f"edits[{index}]", None) from None
     return head
 
 
+def _demand_fields(edit: Any) -> None:
+    """Refuse what is no edit, or has a field of another kind; values are looked at where they get their type.
+
+    Raises:
+        BuildError: It says which field.
+    """
+    if type(edit) not in DO:
+        raise BuildError(f"expected an edit, found {shown(edit, 100)}")
+    for field, given in edit._asdict().items():
+        expected, is_so = FIELDS.get(field, ("", None))
+        if is_so is not None and not is_so(given):
+            raise BuildError(f"expected {expected}, found {shown(given, 100)}", field)
+
+
+def _is_text(given: Any) -> bool:
+    return isinstance(given, str)
+
+
+def _are_texts(given: Any) -> bool:
+    return isinstance(given, Sequence) and not isinstance(given, str | memoryview) and all(map(_is_text, given))
+
+
+def _is_type(given: Any, levels: int = MAX_NESTING) -> bool:
+    """Whether it is a type of values, as text or not; whether the text is one is told where it is read."""
+    if not isinstance(given, ArrayType):
+        return isinstance(given, T | str | None)
+    if not isinstance(given.type, T) or not isinstance(given.items, tuple) or not levels:
+        return False
+    return all(isinstance(item, ArrayType) and _is_type(item, levels - 1) for item in given.items)
+
+
+FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "key": ("a string", _is_text),
+    "name": ("a string", _is_text),
+    "to": ("a string", _is_text),
+    "names": ("a list of names", _are_texts),
+    "type": ("a type", _is_type),
+}
+"""Field of an edit → what it must be, and whether something is that."""
+
+
 def _set(head: Head, edit: Set) -> Head:
     index = _only(head, edit.key)
     old = None if index is None else head.pairs[index]
     kind = type_named(edit.type) if isinstance(edit.type, str) else edit.type
-    if not isinstance(kind, T | ArrayType | None):
-        raise BuildError(f"expected a type, found {kind!r:.100}")
     if kind is None and old is None:
         raise BuildError(f"there is no key {edit.key!r}: {_hint(head, edit.key)}")
     if kind is None:
@@ -158,8 +199,6 @@ def _rename_key(head: Head, edit: RenameKey) -> Head:
 
 def _only(head: Head, key: str) -> int | None:
     """The index of the pair with this key; None where there is none."""
-    if not isinstance(key, str):
-        raise BuildError(f"{key!r} is no key")
     found = [index for index, pair in enumerate(head.pairs) if pair["key"] == key]
     if len(found) > 1:
         raise BuildError(f"the key {key!r} stands {len(found)} times: which one is meant cannot be told")

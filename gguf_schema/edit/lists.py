@@ -37,6 +37,7 @@ In JSON the same tables in a list, or in an object as its `edit`; of a single ed
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -44,7 +45,7 @@ from typing import Any
 from ..errors import GGUFError
 from .edits import Align, DeleteTensor, Edit, OrderTensors, RenameKey, RenameTensor, Set, Unset
 from .types import type_named
-from .values import loads, text_of
+from .values import finite, loads, shown, text_of
 
 EXAMPLE = (__doc__ or "").partition("\n\n")[2]
 """What a list looks like."""
@@ -88,9 +89,18 @@ def _loads(data: bytes, is_toml: bool | None) -> Any:
     raise GGUFError(f"no list of edits: {'; '.join(problems)}")
 
 
+MOST_DOTS = 100
+"""In a key of TOML, each of which is a level: the time that it takes to read one grows with the square of them."""
+
+DEEP = re.compile(rf"""(?:\.[ \t]*+(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+){{{MOST_DOTS + 1}}}""")
+
+
 def _toml(data: bytes) -> Any:
     try:
-        return tomllib.loads(data.decode())
+        text = data.decode()
+        if DEEP.search(text):
+            raise GGUFError(f"no TOML: a key has more than {MOST_DOTS} dots")
+        return tomllib.loads(text, parse_float=finite)
     except ValueError as error:
         raise GGUFError(f"no TOML: {error}") from None
 
@@ -98,7 +108,7 @@ def _toml(data: bytes) -> Any:
 def _edit(table: Any, folder: str | os.PathLike[str]) -> Edit:
     verbs = [verb for verb in VERBS if isinstance(table, dict) and verb in table]
     if len(verbs) != 1:
-        raise GGUFError(f"expected a table with one of {', '.join(VERBS)}, found {table!r:.100}")
+        raise GGUFError(f"expected a table with one of {', '.join(VERBS)}, found {shown(table, 100)}")
     make, others = VERBS[verbs[0]]
     unknown = set(table) - {verbs[0]} - others
     if unknown:
@@ -126,7 +136,7 @@ def _in_file(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> str:
 def _text(table: Mapping[str, Any], field: str) -> str:
     value = table.get(field)
     if not isinstance(value, str):
-        raise GGUFError(f"expected a string, found {value!r:.100}" if field in table else "is missing", field)
+        raise GGUFError(f"expected a string, found {shown(value, 100)}" if field in table else "is missing", field)
     return value
 
 

@@ -33,12 +33,13 @@ def size_of(part: NewPart) -> int:
 
 
 class Unchanged:
-    """Where the parts of a file's head stand that an edit left alone.
+    """Where the parts of a file's head stand that an edit left alone; and what others are.
 
     Attributes:
         model: The file.
         pairs: The id of each metadata pair → its bytes.
         infos: The bytes of all tensor infos.
+        built: The id of each new pair → the pair, and its bytes: they may be long, and are asked for twice.
     """
 
     def __init__(self, model: Model) -> None:
@@ -46,6 +47,7 @@ class Unchanged:
         parsed = model.head["metadata_kv"]
         position = len(_counts(model.layout, parsed, model.head["tensor_infos"]))
         self.pairs: dict[int, Span] = {}
+        self.built: dict[int, tuple[Fields, bytes]] = {}
         for pair in parsed:
             self.pairs[id(pair)] = Span(position, _pair_size(model.layout, pair))
             position += self.pairs[id(pair)].size
@@ -82,9 +84,12 @@ def head_parts(unchanged: Unchanged, head: Head) -> list[Part]:
         span = unchanged.pairs.get(id(pair))
         if span is not None:
             parts.append(span)
+        elif is_reserve(pair):
+            parts += _with_room_that_stays(unchanged, layout.metadata_kv.build(pair))
         else:
-            built = _built(layout.metadata_kv.build, pair, f"metadata_kv[{index}]")
-            parts += _with_room_that_stays(unchanged, built) if is_reserve(pair) else [built]
+            if id(pair) not in unchanged.built:
+                unchanged.built[id(pair)] = pair, _built(layout.metadata_kv.build, pair, f"metadata_kv[{index}]")
+            parts.append(unchanged.built[id(pair)][1])
     if list(map(id, infos)) == list(map(id, model.head["tensor_infos"])):
         return [*parts, unchanged.infos]
     return [*parts, *(_built(layout.tensor_info.build, info, f"tensor_infos[{i}]") for i, info in enumerate(infos))]
@@ -190,17 +195,17 @@ def merged(parts: Iterable[NewPart]) -> list[NewPart]:
     found: list[Any] = []
     for part in parts:
         last = found[-1] if found else None
-        if isinstance(part, bytes) and isinstance(last, bytearray):
-            last += part
+        if isinstance(part, bytes) and isinstance(last, list):
+            last.append(part)
         elif isinstance(part, bytes):
-            found += [bytearray(part)] if part else []
+            found += [[part]] if part else []
         elif isinstance(part, Zeros):
             found += [part] if part.size else []
         elif isinstance(last, Span) and last.start + last.size == part.start:
             found[-1] = Span(last.start, last.size + part.size)
         else:
             found += [part] if part.size else []
-    return [bytes(part) if isinstance(part, bytearray) else part for part in found]
+    return [b"".join(part) if isinstance(part, list) else part for part in found]
 
 
 def inverse(parts: Sequence[NewPart], size: int) -> Iterator[tuple[Span, bool]]:
@@ -218,6 +223,14 @@ def inverse(parts: Sequence[NewPart], size: int) -> Iterator[tuple[Span, bool]]:
             position += old.size - skipped
     if position < size:
         yield Span(position, size - position), False
+
+
+def start_of(parts: Iterable[NewPart], size: int) -> Iterator[NewPart]:
+    """The first bytes of parts."""
+    for part in parts:
+        taken = min(size, size_of(part))
+        yield part[:taken] if isinstance(part, bytes) else part._replace(size=taken)
+        size -= taken
 
 
 def joined(model: Model, parts: Iterable[NewPart]) -> bytes:

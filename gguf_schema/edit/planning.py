@@ -136,7 +136,7 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
     model.demand_one_file()
     head = edited(head_of(model.head), edits)
     if reserve is not None:
-        if not isinstance(reserve, int) or not 0 <= reserve <= MOST_IN_PLACE:
+        if type(reserve) is not int or not 0 <= reserve <= MOST_IN_PLACE:
             raise GGUFError(f"a reserve is of 0 to {MOST_IN_PLACE} bytes")
         head = head._replace(pairs=with_room(head.pairs, reserve) if reserve else without_room(head.pairs))
     unchanged = Unchanged(model)

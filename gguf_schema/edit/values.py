@@ -66,11 +66,12 @@ def from_json(type: ValueType, value: Any) -> tuple[ValueType, Any]:
         GGUFError: It is of another kind.
     """
     if isinstance(value, Text):
-        return (type, str(value)) if type is T.STRING else from_json(type, _loads(type, value))
+        return (type, value) if type is T.STRING else from_json(type, _loads(type, value))
     if not isinstance(type, ArrayType):
         return type, _single(type, value)
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
-        raise GGUFError(f"{type_text(type)} expected, found {_shown(value)}")
+    is_flat = not isinstance(value, memoryview) or value.ndim == 1
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray) or not is_flat:
+        raise GGUFError(f"{type_text(type)} expected, found {shown(value)}")
     if type.type is not T.ARRAY:
         is_ready = isinstance(value, Strings | np.ndarray)
         return type, value if is_ready else [_single(type.type, item) for item in value]
@@ -93,7 +94,7 @@ def _single(type: T, value: Any) -> Any:
         **dict.fromkeys(FLOATS, is_number or isinstance(value, float | np.floating)),
     }
     if not fits.get(type, is_number):
-        raise GGUFError(f"{_expected(type)}, found {_shown(value)}")
+        raise GGUFError(f"{_expected(type)}, found {shown(value)}")
     return value
 
 
@@ -110,7 +111,7 @@ def _float(type: T, text: str) -> float:
         if value != value:
             return value
     if text.lower() not in NOT_FINITE:
-        raise GGUFError(f"{type.name} expected, found {_shown(text)}")
+        raise GGUFError(f"{type.name} expected, found {shown(text)}")
     return NOT_FINITE[text.lower()]
 
 
@@ -121,7 +122,7 @@ def _loads(type: ValueType, text: str) -> Any:
     try:
         return loads(text)
     except GGUFError as error:
-        raise GGUFError(f"{_expected(type)}, found {_shown(str(text))}: {error.problem}") from None
+        raise GGUFError(f"{_expected(type)}, found {shown(str(text))}: {error.problem}") from None
 
 
 def loads(text: str | bytes) -> Any:
@@ -131,21 +132,30 @@ def loads(text: str | bytes) -> Any:
         GGUFError: It is none.
     """
     try:
-        return json.loads(text, parse_float=_finite)
+        return json.loads(text, parse_float=finite)
     except (RecursionError, ValueError) as error:
         raise GGUFError(f"no JSON: {error}") from None
 
 
-def _finite(text: str) -> float:
+def finite(text: str) -> float:
+    """A float as it is written: it is infinite only where it says so.
+
+    Raises:
+        ValueError: It is too large.
+    """
     value = float(text)
-    if math.isinf(value):
+    if math.isinf(value) and "inf" not in text:
         raise ValueError(f"{text} is too large")
     return value
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
+def shown(value: Any, most: int = 40) -> str:
+    """A value in no more than so many characters."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # Python writes no number of more than 4,300 digits
+        text = "what is too long to be shown"
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def text_of(path: str) -> str:

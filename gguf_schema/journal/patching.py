@@ -15,6 +15,7 @@ from .record import (
     Change,
     Identity,
     Record,
+    Span,
     identity,
     load,
     read_at,
@@ -48,13 +49,18 @@ def apply(path: str, handle: int, record: Record) -> None:
 
     Raises:
         GGUFError: The file is no longer the one that the record tells of, or no record can stand beside it.
-        OSError: The file or its folder cannot be written to; the file is as it was.
+        OSError: The file or its folder cannot be written to; the file is as it was, unless all that failed is to
+            remove the journal of an undoing.
     """
     if not _is(handle, record.before):
         raise GGUFError("the file has changed since the edit was planned")
     _demand_places(path)
     journal = journal_of(path)
-    write_durably(journal, to_bytes(record), path)
+    try:
+        write_durably(journal, to_bytes(record), path)
+    except BaseException:
+        _remove(journal)  # the file is untouched
+        raise
     try:
         _write(handle, [(change.start, change.new) for change in record.changes()])
         if record.is_undo:
@@ -63,11 +69,23 @@ def apply(path: str, handle: int, record: Record) -> None:
             _date(journal, os.fstat(handle))
             os.replace(journal, undo_of(path))
     except BaseException:
-        # Where even this fails, the journal stays for `recover`.
-        _write(handle, [(change.start, change.old) for change in record.changes()])
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(journal)
+        if _is_under_way(path, record):
+            _put_back(path, handle, record)
         raise
+
+
+def _is_under_way(path: str, record: Record) -> bool:
+    """Whether a change that has begun is not done: an error may come just behind the call that makes it so."""
+    needed = (journal_of(path), undo_of(path)) if record.is_undo else (journal_of(path),)
+    return all(map(os.path.lexists, needed))
+
+
+def _put_back(path: str, handle: int, record: Record) -> None:
+    """Undo a change that is under way. Until the file is on the disk as it was, the journal stays for `recover`."""
+    _write(handle, [(change.start, change.old) for change in record.changes()])
+    if record.is_undo and os.path.exists(undo_of(path)):
+        _date(undo_of(path), os.fstat(handle))
+    _remove(journal_of(path))
 
 
 def _demand_places(path: str) -> None:
@@ -183,10 +201,7 @@ def recover(path: str, handle: int) -> bool | None:
             f"{journal} is of an interrupted edit, but the file is not what that left: "
             "if the file is whole, remove the journal"
         )
-    _write(handle, old)
-    if record.is_undo and os.path.exists(undo_of(path)):
-        _date(undo_of(path), os.fstat(handle))
-    os.unlink(journal)
+    _put_back(path, handle, record)
     return record.is_undo
 
 
@@ -238,14 +253,17 @@ def _is(handle: int, known: Identity, put: Sequence[tuple[int, bytes]] = ()) -> 
     """Whether an open file is the one that is known, if some bytes were others."""
     if os.fstat(handle).st_size != known.size:
         return False
-    parts = []
-    for start, size in known.checked:
+    return identity(known.size, _found(handle, known.checked, put)) == known
+
+
+def _found(handle: int, ranges: Sequence[Span], put: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, bytearray]]:
+    """What stands in ranges of an open file, if some bytes were others."""
+    for start, size in ranges:
         part = bytearray(read_at(handle, start, size))
         for position, data in put:
             if start <= position < start + size:
                 part[position - start : position - start + len(data)] = data
-        parts.append((start, bytes(part)))
-    return identity(known.size, parts) == known
+        yield start, part
 
 
 def _is_between(handle: int, change: Change) -> bool:

@@ -16,7 +16,7 @@ from ..errors import GGUFError
 from ..targets import replacing
 
 FIRST_LINE = "gguf-schema journal 1 {}\n"
-LARGEST = 1 << 28
+LARGEST = 1 << 25
 """Bytes of a record at most: a larger one is neither written nor read."""
 
 START = FIRST_LINE.partition("{}")[0].encode()
@@ -47,11 +47,14 @@ class Identity(NamedTuple):
     sha256: str
 
 
-def identity(size: int, parts: Iterable[tuple[int, bytes]]) -> Identity:
+def identity(size: int, parts: Iterable[tuple[int, bytes | bytearray]]) -> Identity:
     """The identity of a file of this size that has these bytes at these offsets."""
-    parts = list(parts)
-    ranges = tuple(Span(start, len(data)) for start, data in parts)
-    return Identity(size, ranges, hashlib.sha256(b"".join(data for _, data in parts)).hexdigest())
+    ranges = []
+    checksum = hashlib.sha256()
+    for start, data in parts:
+        ranges.append(Span(start, len(data)))
+        checksum.update(data)
+    return Identity(size, tuple(ranges), checksum.hexdigest())
 
 
 Part = bytes | Span
@@ -126,16 +129,36 @@ NEAR = 32
 """Equal bytes between two that differ, up to which both make one change: as much as a further change costs."""
 
 
+MOST_CHANGES = 1 << 10
+"""Changes in a window, about: where it is large, more equal bytes may stand between two that differ."""
+
+PIECE = 1 << 18
+"""Bytes that are compared at once."""
+
+
 def differences(window: Change) -> list[Change]:
     """Where the old and the new bytes differ, in as few changes as are worth it."""
     start, old, new = window
-    differ = np.flatnonzero(np.frombuffer(old, np.uint8) != np.frombuffer(new, np.uint8))
-    if not len(differ):
-        return []
-    breaks = np.flatnonzero(np.diff(differ) - 1 > NEAR)
-    firsts = differ[np.concatenate([[0], breaks + 1])].tolist()
-    ends = (differ[np.concatenate([breaks, [len(differ) - 1]])] + 1).tolist()
-    return [Change(start + first, old[first:end], new[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    near = max(NEAR, len(old) // MOST_CHANGES)
+    ranges: list[list[int]] = []
+    for first, end in _differing(old, new, near):
+        if ranges and first - ranges[-1][1] <= near:
+            ranges[-1][1] = end
+        else:
+            ranges.append([first, end])
+    return [Change(start + first, old[first:end], new[first:end]) for first, end in ranges]
+
+
+def _differing(old: bytes, new: bytes, near: int) -> Iterator[tuple[int, int]]:
+    """The ranges of bytes that differ, piece by piece; those in a piece stand further apart than is near."""
+    for start in range(0, len(old), PIECE):
+        was, becomes = (np.frombuffer(memoryview(data)[start : start + PIECE], np.uint8) for data in (old, new))
+        differ = np.flatnonzero(was != becomes) + start
+        if len(differ):
+            breaks = np.flatnonzero(np.diff(differ) - 1 > near)
+            firsts = differ[np.concatenate([[0], breaks + 1])].tolist()
+            ends = (differ[np.concatenate([breaks, [len(differ) - 1]])] + 1).tolist()
+            yield from zip(firsts, ends, strict=True)
 
 
 def reverse(record: Record) -> Record:
@@ -159,12 +182,21 @@ def to_bytes(record: Record) -> bytes:
         "in_place": record.is_in_place,
         "undo": record.is_undo,
     }
-    payload = b"".join([*(part for part in record.parts if isinstance(part, bytes)), *record.replaced])
-    body = json.dumps(fields).encode() + b"\n" + payload
-    data = FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body
-    if len(data) > LARGEST:
-        raise GGUFError(f"the record of the change would be of {len(data)} bytes, {LARGEST} are the most")
-    return data
+    line = json.dumps(fields).encode() + b"\n"
+    body = [line, *(part for part in record.parts if isinstance(part, bytes)), *record.replaced]
+    first = _first_line(body)
+    size = len(first) + sum(map(len, body))
+    if size > LARGEST:
+        raise GGUFError(f"the record of the change would be of {size} bytes, {LARGEST} are the most")
+    return b"".join([first, *body])
+
+
+def _first_line(body: Iterable[bytes]) -> bytes:
+    """The format's name, and the checksum of all that follows."""
+    checksum = hashlib.sha256()
+    for part in body:
+        checksum.update(part)
+    return FIRST_LINE.format(checksum.hexdigest()).encode()
 
 
 def load(path: str) -> Record:
@@ -178,11 +210,10 @@ def load(path: str) -> Record:
         raise GGUFError(f"{path} is no file: {ADVICE}")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(size) if size <= LARGEST else b""
-    first, _, body = data.partition(b"\n")
-    if first + b"\n" != FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode():
+        first, line = (file.readline(size), file.readline(size)) if size <= LARGEST else (b"", b"")
+        payload = file.read(size) if first else b""
+    if first != _first_line([line, payload]):
         raise GGUFError(f"{path} is damaged, or no record of a change: {ADVICE}")
-    line, _, payload = body.partition(b"\n")
     try:
         record = _record(json.loads(line), payload)
         is_sound = _is_sound(record)
@@ -194,17 +225,29 @@ def load(path: str) -> Record:
 
 
 def _record(fields: Any, payload: bytes) -> Record:
-    sizes = [part for part in fields["parts"] if isinstance(part, int)]
+    sizes = [_number(part) for part in fields["parts"] if not isinstance(part, list)]
     sizes = sizes * (2 if fields["in_place"] else 1)
     if sum(sizes) != len(payload):
         raise ValueError("bytes are missing")
     given = _split(payload, sizes)
-    parts = tuple(next(given) if isinstance(part, int) else Span(*part) for part in fields["parts"])
+    parts = tuple(_span(part) if isinstance(part, list) else next(given) for part in fields["parts"])
     before, after = (
-        Identity(size, tuple(Span(*checked) for checked in ranges), sha256)
+        Identity(_number(size), tuple(map(_span, ranges)), sha256)
         for size, ranges, sha256 in (fields["before"], fields["after"])
     )
     return Record(before, after, parts, tuple(given), bool(fields["undo"]))
+
+
+def _span(given: Any) -> Span:
+    start, size = given
+    return Span(_number(start), _number(size))
+
+
+def _number(given: Any) -> int:
+    """An offset or a size."""
+    if type(given) is not int or given < 0:  # True is an int
+        raise ValueError(f"{given} is no number of bytes")
+    return given
 
 
 def _is_sound(record: Record) -> bool:
@@ -212,11 +255,10 @@ def _is_sound(record: Record) -> bool:
     before, after = record.before, record.after
     spans = [(part, after.size) for part in (*record.parts, *after.checked) if isinstance(part, Span)]
     spans += [(span, before.size) for span in before.checked]
-    is_inside = all(
-        isinstance(number, int) and 0 <= number <= size for span, size in spans for number in (*span, sum(span))
-    )
+    is_inside = all(sum(span) <= size for span, size in spans)
+    is_of_one_size = before.size == after.size or not record.is_in_place
     checked = max(sum(map(size_of, known.checked)) for known in (before, after))
-    return is_inside and checked <= LARGEST and before.size == sum(map(size_of, record.parts))
+    return is_inside and is_of_one_size and checked <= LARGEST and before.size == sum(map(size_of, record.parts))
 
 
 def write_durably(path: str, data: bytes, like: str) -> None:
