@@ -441,8 +441,8 @@ def test_a_file_whose_edit_is_interrupted_meanwhile_is_not_replaced(path):
 
 
 def test_the_names_of_records_are_those_of_the_journal(path):
-    assert journal.journal_of(path) == f"{path}{JOURNAL}"
-    assert journal.undo_of(path) == f"{path}{UNDO}"
+    assert journal.journal_of(path) == f"{path}.journal" == f"{path}{JOURNAL}"
+    assert journal.undo_of(path) == f"{path}.undo" == f"{path}{UNDO}"
 
 
 def test_who_looks_for_leftovers_is_not_taken_for_an_editor(path):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..errors import GGUFError
-from ..targets import Naming, sync_folder
+from ..targets import JOURNAL, UNDO, Naming, sync_folder
 from .locking import exclusive, is_busy
 from .record import (
     ADVICE,
@@ -28,12 +28,12 @@ from .record import (
 
 def journal_of(path: str | os.PathLike[str]) -> str:
     """Where the record of a change that is under way stands: beside the file that is meant, behind links."""
-    return os.path.realpath(path) + ".journal"
+    return os.path.realpath(path) + JOURNAL
 
 
 def undo_of(path: str | os.PathLike[str]) -> str:
     """Where the record of the last change stands."""
-    return os.path.realpath(path) + ".undo"
+    return os.path.realpath(path) + UNDO
 
 
 def apply(path: str, handle: int, record: Record) -> None:
