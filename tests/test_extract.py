@@ -204,17 +204,14 @@ def test_no_more_is_mapped_or_read_than_the_tensor(tmp_path, monkeypatch):
                 assert [len(next(begun)) for _ in range(3)] == [128, 1 << 20, 1 << 20]
 
 
-@pytest.mark.parametrize("form", ["data", "npy"])
-def test_more_dimensions_than_tell_a_size_make_no_array(form, tmp_path, capsys):
-    """The bytes up to the next tensor are all that is known; what they are of is not."""
+def test_more_dimensions_than_tell_a_size_make_no_npy(tmp_path, capsys):
+    """Its header would tell of other bytes than follow."""
     infos = [
         {"name": "t", "dimensions": [32, 4, 5, 1, 1, 1, 1, 1, 1], "type": 8, "offset": 0},
         {"name": "u", "dimensions": [1], "type": 0, "offset": 384},
     ]
     path = tmp_path / "many.gguf"
     path.write_bytes(gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(416)}))
-    with gs.open(path, check=False) as model, pytest.raises(gs.GGUFError, match="tensor 't': 384 bytes make no array"):
-        _ = model.tensors["t"].data if form == "data" else list(npy(model, "t"))
     assert main(["extract", "--no-check", str(path), "t", str(tmp_path / "t.npy")]) == 2
     assert "384 bytes make no array" in capsys.readouterr().err
     assert not (tmp_path / "t.npy").exists()

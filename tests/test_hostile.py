@@ -194,6 +194,20 @@ def test_very_many_dimensions_are_not_multiplied():
         _ = gs.open(data, check=False).tensors["t"].n_elements
 
 
+def test_more_dimensions_than_tell_a_size_make_no_array():
+    """The bytes up to the next tensor are all that is known; what they are of is not."""
+    infos = [
+        {"name": "t", "dimensions": [32, 4, 5, 1, 1, 1, 1, 1, 1], "type": 8, "offset": 0},
+        {"name": "u", "dimensions": [1], "type": 0, "offset": 384},
+    ]
+    data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(416)})
+    with gs.open(data, check=False) as model:
+        for function in model.tensors["t"].form, lambda: model.tensors["t"].data:
+            with pytest.raises(gs.GGUFError, match="tensor 't': 384 bytes make no array"):
+                function()
+        assert model.tensors["u"].data.tolist() == [0]
+
+
 @pytest.mark.parametrize("dimensions", [[2**64 - 1] * 8, [2**64 - 1] * 17, [0, 2**64 - 1], []])
 def test_odd_dimensions_are_dumped_or_refused(dimensions):
     model = gs.open(wire_file(infos=[tensor(dimensions=dimensions, offset=0)]), check=False)
