@@ -24,7 +24,7 @@ from gguf_schema.dump import dump_json, dump_markdown, dump_text
 from gguf_schema.policy import RULES
 from gguf_schema.summary import summarize, summary_text
 
-from .test_writing import Hesitant
+from .short_writes import ShortWrites
 
 T = gs.GGUFValueType
 Q = gs.GGMLQuantizationType
@@ -623,7 +623,7 @@ def test_raw_streams_stay_open_and_stand_at_the_end_of_what_was_read():
 
 def test_raw_files_get_every_byte_that_is_built():
     data = file_of({"a.b": "x" * 100})
-    raw = Hesitant()
+    raw = ShortWrites(5)
     gs.GGUF.build_stream(gs.GGUF.parse(data), raw)
     assert raw.taken == data
     assert not raw.closed

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,8 @@ from gguf_schema.cli import main
 from gguf_schema.convert import convert
 from gguf_schema.targets import chunks_of, copying, pieces
 from gguf_schema.targets.copying import BATCH, BLOCK
+
+from .short_writes import ShortWrites
 
 T = gs.GGMLQuantizationType
 OLD = b"the old file"
@@ -768,21 +771,6 @@ def test_a_file_that_does_not_wait_loses_nothing_in_silence(full_pipe):
         gs.write(full_pipe, {}, {"t": NUMBERS.repeat(10)})
 
 
-class Short(io.RawIOBase):
-    """A raw file that takes 1000 bytes at once."""
-
-    def __init__(self):
-        super().__init__()
-        self.taken = b""
-
-    def writable(self):
-        return True
-
-    def write(self, data):
-        self.taken += bytes(data[:1000])
-        return min(1000, len(data))
-
-
 class Uncounted:
     """What only says that it can write."""
 
@@ -793,16 +781,16 @@ class Uncounted:
         self.taken += bytes(data)
 
 
-@pytest.mark.parametrize("kind", [Short, Uncounted])
-def test_files_that_take_less_or_do_not_count(kind):
-    file = kind()
+@pytest.mark.parametrize("make", [partial(ShortWrites, 1000), Uncounted])
+def test_files_that_take_less_or_do_not_count(make):
+    file = make()
     gs.write(file, {}, {"t": NUMBERS})
     assert file.taken == written({"t": NUMBERS})
 
 
 def test_standard_output_that_takes_less_than_it_is_given(source, monkeypatch):
     """Without a buffer (python -u) it may."""
-    file = Short()
+    file = ShortWrites(1000)
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=file))
     assert main(["convert", str(source), "-", "--version", "2"]) == 0
     with gs.open(source) as model:

@@ -18,6 +18,8 @@ from gguf_schema.blocks import block
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
 
+from .short_writes import ShortWrites
+
 OLD = b"the old file"
 
 
@@ -122,23 +124,8 @@ def test_missing_folder_and_folder_as_target(tmp_path):
         gs.write(tmp_path, {})
 
 
-class Hesitant(io.RawIOBase):
-    """A raw file that takes at most 5 bytes at once."""
-
-    def __init__(self):
-        super().__init__()
-        self.taken = b""
-
-    def writable(self):
-        return True
-
-    def write(self, data):
-        self.taken += bytes(data[:5])
-        return min(5, len(data))
-
-
 def test_raw_files_get_every_byte():
-    target, whole = Hesitant(), io.BytesIO()
+    target, whole = ShortWrites(5), io.BytesIO()
     for file in target, whole:
         gs.write(file, {"a.b": "x" * 50}, {"t": np.arange(9, dtype=np.float32)})
     assert target.taken == whole.getvalue()

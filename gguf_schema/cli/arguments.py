@@ -1,6 +1,7 @@
 """What subcommands declare their arguments with."""
 
 import argparse
+import math
 import re
 import shlex
 from collections.abc import Callable
@@ -87,29 +88,23 @@ def byte_offset(text: str) -> int:
 @_checked
 def positive(text: str) -> int:
     """A number from 1 on."""
-    return _from(1, int(text))
-
-
-MOST_JOBS = 1000
-"""Each takes threads, of which the system has not many more."""
+    return _within(int(text), 1)
 
 
 @_checked
 def number_of_jobs(text: str) -> int:
     """A number from 1 to 1000."""
-    if (number := _from(1, int(text))) > MOST_JOBS:
-        raise ValueError(number)
-    return number
+    return _within(int(text), 1, 1000)  # each takes threads, of which the system has not many more
 
 
 @_checked
 def whole(text: str) -> int:
     """A number from 0 on."""
-    return _from(0, int(text))
+    return _within(int(text), 0)
 
 
-def _from(least: int, number: int) -> int:
-    if number < least:
+def _within(number: int, least: int, most: float = math.inf) -> int:
+    if not least <= number <= most:
         raise ValueError(number)
     return number
 
