@@ -128,12 +128,13 @@ def _tell_of_types(file: str, opened: "Model", edits: "Sequence[Edit]") -> None:
     """Say which keys that are there get another type."""
     from .. import edit
 
-    types = {pair.key: edit.type_text(pair.type) for pair in opened.metadata.pairs}
-    for one in edits:
-        if isinstance(one, edit.Set) and one.type is not None and one.key in types:
-            old, new = types[one.key], edit.type_text(one.type)
+    given = [(one.key, one.type) for one in edits if isinstance(one, edit.Set) and one.type is not None]
+    types = {pair.key: pair.type for pair in opened.metadata.pairs} if given else {}
+    for key, type in given:
+        if key in types:
+            old, new = edit.type_text(types[key]), edit.type_text(type)
             if old != new:
-                say(file, f"the type of {one.key} changes from {old} to {new}")
+                say(file, f"the type of {key} changes from {old} to {new}")
 
 
 def _apply(file: str, plan: "Plan") -> None:
