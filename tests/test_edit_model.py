@@ -115,6 +115,11 @@ def replaced(items, index, *others):
     return [*items[:index], *others, *items[index + 1 :]]
 
 
+def new_name(draw, start, taken):
+    """A name that nothing has yet: hypothesis likes to draw the same number again."""
+    return draw(st.integers(0, 10**9).map(lambda number: f"{start}.{number}").filter(lambda name: name not in taken))
+
+
 def new_key(draw, file):
     key = f"new.{draw(st.integers(0, 10**9))}"
     pair = drawn_value(draw, draw(st.sampled_from(list(T))))
@@ -143,7 +148,7 @@ def without_key(draw, file):
 
 def renamed_key(draw, file):
     key, index = own(draw, file)
-    to = f"renamed.{draw(st.integers(10**9, 10**10))}.{len(file.pairs)}"
+    to = new_name(draw, "renamed", [key for key, _ in file.pairs])
     return edit.RenameKey(key, to), file._replace(pairs=replaced(file.pairs, index, (to, file.pairs[index][1])))
 
 
@@ -154,7 +159,7 @@ def a_tensor(draw, file):
 
 def renamed_tensor(draw, file):
     tensor, index = a_tensor(draw, file)
-    to = f"{draw(st.integers(10**9, 10**10))}.{len(file.tensors)}"
+    to = new_name(draw, "renamed", [name for name, *_ in file.tensors])
     tensors = replaced(file.tensors, index, (to, *tensor[1:]))
     return edit.RenameTensor(tensor[0], to), file._replace(tensors=tensors)
 

@@ -1,6 +1,7 @@
 """Changes in place: whole or not at all, told to who looks, undone; nothing lost where they fail."""
 
 import contextlib
+import copy
 import errno
 import hashlib
 import itertools
@@ -415,7 +416,7 @@ def test_nothing_but_errors_of_ours_come_from_a_journal_that_somebody_made_up(tm
         while isinstance(place[key], list) and place[key] and data.draw(st.booleans()):
             place = place[key]
             key = data.draw(st.integers(0, len(place) - 1))
-        place[key] = data.draw(SPOILT)
+        place[key] = copy.deepcopy(data.draw(SPOILT))  # the next turn may spoil what is in it
     body = json.dumps(fields).encode() + b"\n" + payload
     first = record.FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode()
     for place in journal.journal_of(path), journal.undo_of(path):
