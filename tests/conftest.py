@@ -3,9 +3,11 @@
 Where GGUF_SCHEMA_ALL_TESTS is set, a test skipped for want of a package that pip can install is one.
 """
 
+import contextlib
 import os
 import signal
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,6 +36,22 @@ def reads(monkeypatch):
 
     monkeypatch.setattr(FileSource, "read_at", noting)
     return noted
+
+
+@pytest.fixture
+def no_root():
+    """The current folder, a new one, to which and in which whoever runs the test may write as anybody else may."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("this system has no such users")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        own = os.geteuid()
+        if own == 0:
+            os.chmod(folder, 0o777)
+            os.seteuid(65534)
+        try:
+            yield Path(folder)
+        finally:
+            os.seteuid(own)
 
 
 @pytest.fixture

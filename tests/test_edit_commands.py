@@ -629,9 +629,36 @@ def test_a_folder_that_cannot_be_written_to(capsys, path, monkeypatch):
     assert os.listdir() == ["model.gguf"]
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_file_that_is_read_only(capsys, path):
-    path.chmod(0o444)
+def test_a_file_that_is_read_only_is_replaced(capsys, no_root):
+    """As `sed -i` does: the folder may be written to. Undone, it is as it was, and still read-only."""
+    old = no_root / "model.gguf"
+    old.write_bytes(demo_model())
+    old.chmod(0o444)
     status, _, err = run(capsys, "set", "-i", "model.gguf", "llama.context_length=5")
-    assert status == 2
-    assert "Permission denied" in err
+    assert (status, "a new file in the place of the old one (it may not be written to)" in err) == (0, True)
+    assert old.stat().st_mode & 0o777 == 0o444
+    with gs.open(old) as model:
+        assert model.metadata["llama.context_length"] == 5
+    assert run(capsys, "edit", "--undo", "model.gguf")[0] == 0
+    assert (old.read_bytes(), old.stat().st_mode & 0o777) == (demo_model(), 0o444)
+
+
+def test_a_patch_of_a_file_that_became_read_only_is_not_begun(capsys, no_root):
+    """Nor is one undone, or an interrupted one."""
+    old = no_root / "model.gguf"
+    old.write_bytes(demo_model())
+    with gs.open(old) as model:
+        plan = edit.plan(model, [edit.Set("llama.context_length", 5)], in_place=True)
+        old.chmod(0o444)
+        with pytest.raises(PermissionError):
+            edit.apply(plan)
+        old.chmod(0o644)
+        edit.apply(plan)
+    edited = old.read_bytes()
+    old.chmod(0o444)
+    for name in "model.gguf.undo", "model.gguf.journal":
+        os.rename("model.gguf.undo", name)
+        status, _, err = run(capsys, "edit", "--undo", "model.gguf")
+        assert (status, "Permission denied" in err) == (2, True)
+        assert old.read_bytes() == edited
+    assert sorted(os.listdir()) == ["model.gguf", "model.gguf.journal"]

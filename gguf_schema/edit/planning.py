@@ -1,5 +1,6 @@
 """What edits would do to a file, and the cheapest safe way to do it."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -153,12 +154,13 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
     known = {fault.code for fault in model.faults()}
     infos = [kept.info for kept in head.tensors]
     demand_sound(head.pairs, infos, head_size, head_size + sum(map(size_of, rest)), known)
-    if in_place and not isinstance(model.source, FileSource):
-        raise GGUFError("only a file with a path can be changed in place")
     whole = Plan(model, head, tuple(start), tuple(merged(rest)), in_place, tuple(changes))
     if not in_place:
         return whole
-    if why_not := _why_not(model, whole.parts, None if is_anew else head_size - model.infos_end):
+    if not isinstance(model.source, FileSource):
+        raise GGUFError("only a file with a path can be changed in place")
+    growth = None if is_anew else head_size - model.infos_end
+    if why_not := _why_not(model, model.source, whole.parts, growth):
         return replace(whole, why_not=why_not)
     windows = [_window(model, *moved) for moved in _moved(whole.parts)]
     return replace(whole, record=journal.in_place(model.size, windows))
@@ -193,11 +195,12 @@ def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
     return head._replace(pairs=with_room(head.pairs, wanted))
 
 
-def _why_not(model: Model, parts: Sequence[NewPart], growth: int | None) -> str:
+def _why_not(model: Model, source: FileSource, parts: Sequence[NewPart], growth: int | None) -> str:
     """Why a patch is impossible, or dearer than a new file; empty where it is neither.
 
     Args:
         model: The file as it is.
+        source: Where it is.
         parts: The file as it would be.
         growth: Bytes by which metadata and tensor infos grow, where the data is as it was.
     """
@@ -215,6 +218,8 @@ def _why_not(model: Model, parts: Sequence[NewPart], growth: int | None) -> str:
         return f"{changed} bytes would change place"
     if 3 * changed > model.size:
         return "less is written so"
+    if changed and not journal.is_writable(os.path.realpath(source.name)):
+        return "it may not be written to"
     return ""
 
 

@@ -9,7 +9,7 @@ patching    differences, changes, recovery, undoing
 """
 
 from ..targets import BusyError
-from .locking import exclusive
+from .locking import exclusive, is_writable
 from .patching import apply, journal_of, keeping, recover, trouble, undo, undo_of
 from .record import LARGEST, Change, Identity, Part, Record, Span, identity, in_place, size_of, to_bytes
 
@@ -25,6 +25,7 @@ __all__ = [
     "exclusive",
     "identity",
     "in_place",
+    "is_writable",
     "journal_of",
     "keeping",
     "recover",

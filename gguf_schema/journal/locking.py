@@ -1,35 +1,57 @@
 """One editor at a time: a lock on the file itself, which readers need not know of."""
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 
-from ..targets import BusyError, lock
+from ..targets import BusyError, is_still, lock
+
+BINARY = getattr(os, "O_BINARY", 0)
 
 
 @contextlib.contextmanager
 def exclusive(path: str) -> Iterator[int]:
-    """Open a file to change it, and keep others from doing so meanwhile, where the file system can.
+    """Open a file to change or replace it, and keep others from doing so meanwhile, where the file system can.
 
     Args:
         path: Not a symbolic link.
 
     Yields:
-        The file descriptor.
+        The file descriptor; one for reading where the file may not be written to (see `demand_writable`).
 
     Raises:
         BusyError: Somebody else edits the file, or replaces it, or has done so this moment.
-        OSError: It cannot be opened for writing.
+        OSError: It cannot be opened.
     """
-    handle = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    handle = os.open(path, (os.O_RDWR if is_writable(path) else os.O_RDONLY) | BINARY)
     try:
         if lock(handle, alone=True) is False:
             raise BusyError("another process is editing the file")
-        if not os.path.samestat(os.stat(path), os.fstat(handle)):
+        if not is_still(path, handle):
             raise BusyError("another process has just replaced the file")
         yield handle
     finally:
         os.close(handle)
+
+
+def is_writable(path: str) -> bool:
+    """Whether this process may write to a file. Of one that it may not, the folder may still let it be replaced."""
+    try:
+        os.close(os.open(path, os.O_RDWR | BINARY))
+    except OSError:
+        return False
+    return True
+
+
+def demand_writable(path: str) -> None:
+    """Refuse to begin a change in place of a file that may not be written to.
+
+    Raises:
+        PermissionError: With the path.
+    """
+    if not is_writable(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
 def is_busy(path: str) -> bool:

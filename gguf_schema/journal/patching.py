@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import GGUFError
 from ..targets import JOURNAL, UNDO, Naming, sync_folder
-from .locking import exclusive, is_busy
+from .locking import demand_writable, exclusive, is_busy
 from .record import (
     ADVICE,
     START,
@@ -54,6 +54,7 @@ def apply(path: str, handle: int, record: Record) -> None:
     """
     if not _is(handle, record.before):
         raise GGUFError("the file has changed since the edit was planned")
+    demand_writable(path)
     _demand_places(path)
     journal = journal_of(path)
     try:
@@ -183,6 +184,7 @@ def recover(path: str, handle: int) -> bool | None:
     journal = journal_of(path)
     if not os.path.exists(journal):
         return None
+    demand_writable(path)
     record = load(journal)
     if not record.is_in_place:
         raise GGUFError(f"{journal} is no journal of a change in place: {ADVICE}")

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy, early, to_border
 from .folders import own_folder
-from .locking import JOURNAL, UNDO, BusyError, lock
+from .locking import JOURNAL, UNDO, BusyError, is_still, lock
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
 from .replacement import Naming, real_path, replacing, sync_folder
@@ -28,6 +28,7 @@ __all__ = [
     "sync_folder",
     "replacing",
     "lock",
+    "is_still",
     "BusyError",
     "JOURNAL",
     "UNDO",
