@@ -8,6 +8,7 @@ from numpy.lib.format import dtype_to_descr, write_array_header_1_0
 from .errors import GGUFError
 from .file import Model, Tensor
 from .tensor_data import pieces
+from .terminal import perhaps
 
 Show = Callable[[int, int], None]
 
@@ -54,7 +55,7 @@ def raw(model: Model, name: str, show: Show = lambda done, whole: None) -> Itera
 
 def _named(model: Model, name: str) -> Tensor:
     if name not in model.tensors:
-        raise GGUFError(f"there is no tensor {name!r}; {len(model.tensors)} have other names")
+        raise GGUFError(f"there is no tensor {name!r}{perhaps(name, model.tensors)}")
     return model.tensors[name]
 
 

@@ -1,5 +1,11 @@
 """Text from a file, made safe to print: names and values in a hostile file may hold commands for the terminal."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+LONGEST_NAME = 200
+"""Characters of a name that is looked for, or may be meant: comparing takes the square of them."""
+
 
 def printable(text: str) -> str:
     r"""The text with every character that is not printable written as Python's escape for it.
@@ -11,3 +17,10 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def perhaps(name: str, names: Iterable[str]) -> str:
+    """What may have been meant by a name that is not there, as words behind a message; empty if nothing is near."""
+    others = [other for other in names if len(other) <= LONGEST_NAME] if len(name) <= LONGEST_NAME else []
+    near = get_close_matches(name, others, n=1)
+    return f"; is {near[0]!r} meant?" if near else ""

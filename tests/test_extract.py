@@ -113,7 +113,7 @@ def test_files_are_not_overwritten(demo, tmp_path, capsys):
 
 def test_what_cannot_be_extracted(demo, tmp_path, capsys):
     assert main(["extract", demo, "no\x1bthing", "out"]) == 2
-    assert "there is no tensor 'no\\x1bthing'; 11 have other names" in capsys.readouterr().err
+    assert "there is no tensor 'no\\x1bthing'" in capsys.readouterr().err
     infos = [{"name": "odd", "dimensions": [4], "type": 200, "offset": 0}]
     (tmp_path / "odd.gguf").write_bytes(gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": b"x"}))
     for form in "--npy", "--raw":

@@ -14,13 +14,13 @@ def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
     from ..edit.values import to_json
     from ..enums import GGUFValueType
     from ..keys import SPLIT_KEYS
-    from ..terminal import printable
+    from ..terminal import perhaps, printable
 
     reader = model if args.key in SPLIT_KEYS else whole_model  # those tell of the file, not of the model
     with reader(args) as opened:
         pair = next((pair for pair in opened.metadata.pairs if pair.key == args.key), None)
         if pair is None:
-            say(args.file, f"there is no key {args.key!r}")
+            say(args.file, f"there is no key {args.key!r}{perhaps(args.key, opened.metadata)}")
             return None, 1
         if args.type:
             return type_text(pair.type)

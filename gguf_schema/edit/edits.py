@@ -12,6 +12,7 @@ from ..keys import ALIGNMENT, ARCHITECTURE, find
 from ..layout import Fields
 from ..limits import MAX_NESTING
 from ..schema import structs
+from ..terminal import perhaps
 from ..values import MetadataKV, plain_pairs, to_wire
 from .reserve import is_reserve
 from .types import type_named, type_text
@@ -160,7 +161,7 @@ def _set(head: Head, edit: Set) -> Head:
     old = None if index is None else head.pairs[index]
     kind = type_named(edit.type) if isinstance(edit.type, str) else edit.type
     if kind is None and old is None:
-        raise BuildError(f"there is no key {edit.key!r}: {_hint(head, edit.key)}")
+        raise _no_key(head, edit.key, f": {_hint(head, edit.key)}")
     if kind is None:
         kind = plain_pairs([old])[0].type  # type: ignore[list-item]
     try:
@@ -185,16 +186,22 @@ def _hint(head: Head, key: str) -> str:
 def _unset(head: Head, edit: Unset) -> Head:
     left = [pair for pair in head.pairs if pair["key"] != edit.key]
     if len(left) == len(head.pairs):
-        raise BuildError(f"there is no key {edit.key!r}")
+        raise _no_key(head, edit.key)
     return head._replace(pairs=left)
 
 
 def _rename_key(head: Head, edit: RenameKey) -> Head:
     index = _only(head, edit.key)
     if index is None:
-        raise BuildError(f"there is no key {edit.key!r}")
+        raise _no_key(head, edit.key)
+    if edit.to != edit.key and any(other["key"] == edit.to for other in head.pairs):
+        raise BuildError(f"there is a key {edit.to!r} already")
     pair = {**head.pairs[index], "key": edit.to}
     return head._replace(pairs=[*head.pairs[:index], pair, *head.pairs[index + 1 :]])
+
+
+def _no_key(head: Head, key: str, hint: str = "") -> BuildError:
+    return BuildError(f"there is no key {key!r}{hint}{perhaps(key, (pair['key'] for pair in head.pairs))}")
 
 
 def _only(head: Head, key: str) -> int | None:
@@ -208,6 +215,8 @@ def _only(head: Head, key: str) -> int | None:
 def _rename_tensor(head: Head, edit: RenameTensor) -> Head:
     index = _only_tensor(head, edit.name)
     kept = head.tensors[index]
+    if edit.to != edit.name and any(other.info["name"] == edit.to for other in head.tensors):
+        raise BuildError(f"there is a tensor {edit.to!r} already")
     renamed = kept._replace(info={**kept.info, "name": edit.to})
     return head._replace(tensors=[*head.tensors[:index], renamed, *head.tensors[index + 1 :]])
 
@@ -228,9 +237,10 @@ def _order_tensors(head: Head, edit: OrderTensors) -> Head:
 
 def _only_tensor(head: Head, name: str) -> int:
     found = [index for index, kept in enumerate(head.tensors) if kept.info["name"] == name]
-    if len(found) != 1:
-        times = f"stands {len(found)} times: which one is meant cannot be told" if found else "is not there"
-        raise BuildError(f"the tensor {name!r} {times}")
+    if not found:
+        raise BuildError(f"there is no tensor {name!r}{perhaps(name, (kept.info['name'] for kept in head.tensors))}")
+    if len(found) > 1:
+        raise BuildError(f"the tensor {name!r} stands {len(found)} times: which one is meant cannot be told")
     return found[0]
 
 
