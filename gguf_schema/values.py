@@ -17,6 +17,7 @@ from .schema import structs
 from .walk import dtype
 
 ARRAY = T.ARRAY
+FLOATS = (T.FLOAT32, T.FLOAT64)
 
 
 class MetadataKV(NamedTuple):
@@ -102,8 +103,29 @@ def to_json(value: Any) -> Any:
     return {key: to_json(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+def exact_json(type: ValueType, value: Any) -> Any:
+    """A plain value as strict JSON can hold it, bit by bit, as `get` tells it and `set` takes it.
+
+    Integers have all their 64 bits, floats are those of `exact_float`, bytes that are no UTF-8 lone surrogates. A BOOL
+    byte other than 0 and 1 is a number, which is told but not taken.
+
+    Args:
+        type: Its type.
+        value: As `MetadataKV` has it.
+    """
+    if not isinstance(type, ArrayType):
+        return exact_float(type, value) if type in FLOATS else value
+    if type.type is T.ARRAY:
+        return [exact_json(inner, item) for inner, item in zip(type.items, value, strict=True)]
+    if type.type is T.BOOL:
+        return [bool(item) if item in (0, 1) else item for item in value.tolist()]
+    if type.type in FLOATS and not np.isfinite(value).all():
+        return [exact_float(type.type, item) for item in value]
+    return to_json(value)
+
+
 def exact_float(type: T, value: Any) -> float | str:
-    """A float of a type as strict JSON can hold it, with every bit, as `get` tells it and `set` takes it.
+    """A float of a type as strict JSON can hold it, with every bit.
 
     One that is no number is a string: "NaN", "Infinity", "-Infinity", or "nan(0x7fa00001)", with the bits, for another
     NaN.

@@ -621,6 +621,16 @@ def test_json_says_the_same():
     assert by_kind["tensor-type"]["new"] == {"type": "F16", "dimensions": [64]}
 
 
+def test_values_in_json_are_those_that_get_prints():
+    old, new = (
+        written({"a": [True], "b": [[True], [1.5]]}),
+        written({"a": [False, True], "b": [[False], [float("inf")]]}),
+    )
+    document = json.loads(as_json("a", "b", found(old, new), True))
+    changed = [(record["hunks"][0]["old"], record["hunks"][0]["new"]) for record in document["differences"]]
+    assert changed == [([], [False]), ([True], [False]), ([1.5], ["Infinity"])]
+
+
 def test_nested_values_stay_on_one_line():
     pairs, _ = base()
     new = with_value(pairs, "nested", [[0] * 100], gs.ArrayType(T.ARRAY, (gs.ArrayType(T.UINT8),)))

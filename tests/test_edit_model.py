@@ -16,12 +16,12 @@ import gguf_schema as gs
 from gguf_schema import edit
 from gguf_schema import strategies as gguf
 from gguf_schema.edit.reserve import KEY
-from gguf_schema.edit.values import from_json, loads, to_json
+from gguf_schema.edit.values import from_json, loads
 from gguf_schema.enums import ArrayType
 from gguf_schema.enums import GGUFValueType as T
 from gguf_schema.generate import Extent
 from gguf_schema.layout import place
-from gguf_schema.values import MetadataKV, plain_pairs, to_wire
+from gguf_schema.values import MetadataKV, exact_json, plain_pairs, to_wire
 
 ALIGNMENT = "general.alignment"
 ODD = Extent(valid=False, levels=3)
@@ -133,7 +133,7 @@ def old_key(draw, file):
     key, index = own(draw, file)
     type = gs.structs().metadata_kv.parse(file.pairs[index][1])["value_type"]
     pair = drawn_value(draw, type)
-    text = json.dumps(to_json(pair.type, pair.value), allow_nan=False)
+    text = json.dumps(exact_json(pair.type, pair.value), allow_nan=False)
     given_type = pair.type if type is T.ARRAY else None
     value = loads(text) if type is T.STRING else edit.Text(text)
     return edit.Set(key, value, given_type), file._replace(
@@ -275,6 +275,6 @@ def test_values_survive_as_json(typed):
     type, value = typed
     pair = read({"key": "", "value_type": type, "value": value})
     assume(can_be_set(pair))
-    text = json.dumps(to_json(pair.type, pair.value), allow_nan=False)
+    text = json.dumps(exact_json(pair.type, pair.value), allow_nan=False)
     again = from_json(edit.type_named(edit.type_text(pair.type)), loads(text))
     assert wire(*again) == wire(pair.type, pair.value)

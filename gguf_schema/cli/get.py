@@ -11,10 +11,10 @@ from .streams import model, say, whole_model
 def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
     """Print the value of a key: strings as they are, escaped on a terminal, or JSON. Exit status 1: none there."""
     from ..edit.types import type_text
-    from ..edit.values import to_json
     from ..enums import GGUFValueType
     from ..keys import SPLIT_KEYS
     from ..terminal import perhaps, printable
+    from ..values import exact_json
 
     reader = model if args.key in SPLIT_KEYS else whole_model  # those tell of the file, not of the model
     with reader(args) as opened:
@@ -24,7 +24,7 @@ def get(args: argparse.Namespace) -> str | list[bytes] | tuple[None, int]:
             return None, 1
         if args.type:
             return type_text(pair.type)
-        value = to_json(pair.type, pair.value)
+        value = exact_json(pair.type, pair.value)
         if args.json:
             return json.dumps({"key": pair.key, "type": type_text(pair.type), "value": value}, allow_nan=False)
         if not isinstance(value, str) or pair.type is not GGUFValueType.STRING:

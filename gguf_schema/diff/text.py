@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import ArrayType, GGUFValueType, ValueType
+from ..enums import ArrayType, GGUFValueType
 from ..layout import type_name
 from ..terminal import printable
-from ..values import MetadataKV, exact_float, to_json
+from ..values import MetadataKV, exact_float, exact_json
 from .difference import Difference, Move, is_note
 from .sequences import Hunk, hunks, numbered
 from .tensors import Blocks, Info
@@ -37,7 +37,7 @@ def as_json(old: str, new: str, found: Iterable[Difference], with_data: bool) ->
     """One JSON object: `old` and `new` (names), `same`, `data` (whether it was compared), `differences`, `notes`.
 
     Each difference has `kind`, `name`, `old_path`, `new_path`, `old` and `new`. In the last two, pairs are objects of
-    `type` and `value`, infos of `type` and `dimensions`; floats are those of `values.exact_float`. Instead of them, an
+    `type` and `value`, infos of `type` and `dimensions`; values are those of `values.exact_json`. Instead of them, an
     array that changed has `hunks`, with index and elements on each side, data `blocks`, and an order `moved`.
     """
     records: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
@@ -77,27 +77,16 @@ def _record(difference: Difference) -> dict[str, Any]:
 
 def _json(side: Any) -> Any:
     if isinstance(side, MetadataKV):
-        return {"type": str(side.type), "value": _plain(side.type, side.value)}
+        return {"type": str(side.type), "value": exact_json(side.type, side.value)}
     if isinstance(side, Info):
         return {"type": type_name(side.type), "dimensions": list(side.dimensions)}
     return side
 
 
-def _plain(type: ValueType, value: Any) -> Any:
-    """A value as JSON has it."""
-    if not isinstance(type, ArrayType):
-        return exact_float(type, value) if isinstance(value, float) else value
-    if type.type is GGUFValueType.ARRAY:
-        return [_plain(inner, item) for inner, item in zip(type.items, value, strict=True)]
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return [exact_float(type.type, number) for number in value]
-    return to_json(value)
-
-
 def _elements(pair: MetadataKV, start: int, end: int) -> Any:
     """Some elements of an array as JSON has them."""
     assert isinstance(pair.type, ArrayType)
-    return _plain(ArrayType(pair.type.type, pair.type.items[start:end]), pair.value[start:end])
+    return exact_json(ArrayType(pair.type.type, pair.type.items[start:end]), pair.value[start:end])
 
 
 def _lines(difference: Difference) -> Iterator[str]:

@@ -1,9 +1,4 @@
-"""Metadata values as JSON, bit by bit there and back, and as they are typed.
-
-Integers have all their 64 bits. Floats that are no numbers are strings: "NaN", "Infinity", "-Infinity", and
-"nan(0x7fa00001)", with the bits, for another NaN. Bytes that are no UTF-8 are lone surrogates. A BOOL byte other than 0
-and 1 is a number, which is told but not taken.
-"""
+"""Metadata values from JSON, bit by bit as `values.exact_json` tells them, and as they are typed."""
 
 import json
 import math
@@ -18,38 +13,15 @@ from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
 from ..errors import GGUFError
 from ..schema import structs
-from ..values import exact_float
+from ..values import FLOATS
 from .types import type_text
 
-FLOATS = (T.FLOAT32, T.FLOAT64)
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
 BITS = re.compile(r"nan\(0x([0-9a-f]+)\)")
 
 
 class Text(str):
     """A value as it is typed: of type STRING the text itself, of any other its JSON."""
-
-
-def to_json(type: ValueType, value: Any) -> Any:
-    """A plain value as `json.dumps` takes it, such that `from_json` gives it back.
-
-    Args:
-        type: Its type.
-        value: As `MetadataKV` has it.
-    """
-    if type in FLOATS:
-        return exact_float(type, value)
-    if not isinstance(type, ArrayType):
-        return value
-    if type.type is T.ARRAY:
-        return [to_json(inner, item) for inner, item in zip(type.items, value, strict=True)]
-    if isinstance(value, Strings):
-        return value.tolist()
-    if type.type is T.BOOL:
-        return [bool(item) if item in (0, 1) else item for item in value.tolist()]
-    if type.type in FLOATS and not np.isfinite(value).all():
-        return [exact_float(type.type, item) for item in value]
-    return value.tolist()
 
 
 def from_json(type: ValueType, value: Any) -> tuple[ValueType, Any]:
