@@ -126,6 +126,16 @@ def test_other_kinds_of_files_are_named(data, told, tmp_path, capsys):
     assert err.startswith(f"gguf-schema: {path}: ")
 
 
+def test_a_file_that_ends_early_is_told_what_explains_it(tmp_path, capsys):
+    path = tmp_path / "file"
+    path.write_bytes(demo_model()[:700])
+    assert main(["info", str(path)]) == 2
+    assert "`gguf-schema explain` shows the bytes" in capsys.readouterr().err
+    path.write_bytes(b"PK\3\4" + bytes(99))
+    assert main(["info", str(path)]) == 2
+    assert "explain" not in capsys.readouterr().err
+
+
 def test_files_that_cannot_be_read(tmp_path, capsys):
     assert main(["info", str(tmp_path / "nothing")]) == 2
     assert main(["info", str(tmp_path)]) == 2
@@ -147,9 +157,9 @@ def test_refused_file_and_no_check(tmp_path, capsys):
     pair = {"key": "a.b", "value_type": gs.GGUFValueType.UINT8, "value": 1}
     path.write_bytes(gs.GGUF.build({"metadata_kv": [pair, pair], "tensor_infos": []}))
     assert main(["dump", str(path)]) == 2
-    assert (
-        "metadata_kv[1].key.len at byte 40: the key 'a.b' stands in metadata_kv[0] already" in capsys.readouterr().err
-    )
+    err = capsys.readouterr().err
+    assert "metadata_kv[1].key.len at byte 40: the key 'a.b' stands in metadata_kv[0] already" in err
+    assert "--no-check reads" in err
     assert main(["dump", "--no-check", str(path)]) == 0
     assert capsys.readouterr().out.count("a.b") == 2
 

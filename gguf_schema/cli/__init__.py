@@ -13,13 +13,14 @@ writing     what commands that write a new file, or several, have in common
 Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read; 130 interrupted; 141 nobody reads.
 """
 
+import argparse
 import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..errors import GGUFError
+from ..errors import CheckError, FileKindError, GGUFError, ParseError
 from ..version import __version__
 from .arguments import Parser, UsageError
 from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
@@ -55,10 +56,8 @@ def _main(given: Sequence[str]) -> int:
         command.error(str(error))
     except (GGUFError, OSError) as error:
         path = _at_fault(error)
-        if path is None or "file" in args:
-            say(path or about, reason(error))
-        else:
-            say(about, f"{path}: {reason(error)}")
+        told = reason(error) if path is None or "file" in args else f"{path}: {reason(error)}"
+        say(path if path and "file" in args else about, f"{told}{_hint(error, args)}")
         return UNREADABLE
     except MemoryError:
         say(about, "there is not enough memory")
@@ -69,6 +68,15 @@ def _at_fault(error: GGUFError | OSError) -> str | None:
     """The file that could not be opened, which may be another than that which the command is about."""
     name = error.filename if isinstance(error, OSError) else None
     return os.fsdecode(name) if isinstance(name, str | bytes) else None
+
+
+def _hint(error: GGUFError | OSError, args: argparse.Namespace) -> str:
+    """What tells more, or helps on, as words behind the error."""
+    if isinstance(error, CheckError) and "no_check" in args:
+        return " (--no-check reads the file all the same)"
+    if isinstance(error, ParseError) and not isinstance(error, FileKindError):
+        return " (`gguf-schema explain` shows the bytes, and a likely cause)"
+    return ""
 
 
 def _parser(arguments: Sequence[str]) -> Parser:
