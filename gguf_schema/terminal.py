@@ -7,6 +7,10 @@ LONGEST_NAME = 200
 """Characters of a name that is looked for, or may be meant: comparing takes the square of them."""
 
 
+LIKENESS = 0.8
+"""Of names, one of which may be meant by the other, the least ratio of difflib."""
+
+
 def printable(text: str) -> str:
     r"""The text with every character that is not printable written as Python's escape for it.
 
@@ -22,5 +26,5 @@ def printable(text: str) -> str:
 def perhaps(name: str, names: Iterable[str]) -> str:
     """What may have been meant by a name that is not there, as words behind a message; empty if nothing is near."""
     others = [other for other in names if len(other) <= LONGEST_NAME] if len(name) <= LONGEST_NAME else []
-    near = get_close_matches(name, others, n=1)
+    near = get_close_matches(name, others, n=1, cutoff=LIKENESS)
     return f"; is {near[0]!r} meant?" if near else ""

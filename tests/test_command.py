@@ -215,6 +215,28 @@ def test_what_cannot_be_written_is_named(tmp_path, capsys):
     assert capsys.readouterr().err == f"gguf-schema: suite: {tmp_path / 'file'}: File exists\n"
 
 
+def test_no_model_is_no_answer(tmp_path, capsys):
+    assert main(["check", str(tmp_path / "nothing"), str(tmp_path)]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["extract", "FILE", "output_norm.weight", "-"],
+        ["convert", "FILE", "-", "--canonical"],
+        ["set", "FILE", "-", "general.name=x"],
+    ],
+)
+def test_no_binary_file_goes_to_a_terminal(words, path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    with pytest.raises(SystemExit) as caught:
+        main([str(path) if word == "FILE" else word for word in words])
+    assert caught.value.code == 2
+    out, err = capsys.readouterr()
+    assert (out, "standard output is a terminal" in err) == ("", True)
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["--version"])

@@ -234,8 +234,9 @@ def test_the_type_of_a_key_stays(path):
         ),
         ([edit.DeleteTensor("output_norm.wait")], "is 'output_norm.weight' meant?"),
         ([edit.OrderTensors(["output_norm.weight"] * 2)], "a tensor is named twice"),
-        ([edit.Align(24), edit.Align(12)], "12 is no alignment"),
-        ([edit.Align(-1)], "does not fit"),
+        ([edit.Align(64), edit.Align(24)], r"edits\[1\].alignment: 24 is no alignment"),
+        ([edit.Align(-1)], "-1 is no alignment"),
+        ([edit.Align(1 << 40)], "does not fit"),
         ([edit.Set("general.alignment", 64, T.UINT64)], "general.alignment must be UINT32"),
         ([edit.RenameKey("general.name", "\ud800")], "cannot be encoded"),
     ],
@@ -279,7 +280,7 @@ def endless():
         ([edit.OrderTensors(5)], r"edits\[0\].names: expected a list of names, found 5"),
         ([edit.OrderTensors("output_norm.weight")], r"edits\[0\].names: expected a list of names"),
         ([edit.OrderTensors([5])], r"edits\[0\].names: expected a list of names, found \[5\]"),
-        ([edit.Align(np.array([1, 2]))], r"edits\[0\]: general.alignment: UINT32 expected"),
+        ([edit.Align(np.array([1, 2]))], r"edits\[0\].alignment: array"),
     ],
 )
 def test_what_is_no_edit(path, edits, message):
@@ -743,11 +744,20 @@ def test_the_file_that_is_read_is_not_overwritten(path, tmp_path):
         other = tmp_path / "other.gguf"
         other.write_bytes(b"precious")
         with pytest.raises(FileExistsError):
-            edit.save(plan, other)
+            edit.save(plan, other, overwrite=False)
         assert other.read_bytes() == b"precious"
-        edit.save(plan, other, overwrite=True)
+        edit.save(plan, other)
     assert name_of(other) == "x"
     assert path.read_bytes() == demo_model()
+
+
+def test_a_plan_in_place_is_not_saved(path, tmp_path):
+    with gs.open(path) as model:
+        plan = edit.plan(model, [edit.Set("general.name", "x")], in_place=True)
+        for do in edit.chunks, lambda plan: edit.save(plan, tmp_path / "new.gguf"):
+            with pytest.raises(gs.GGUFError, match="one of a change in place"):
+                do(plan)
+    assert os.listdir(tmp_path) == ["model.gguf"]
 
 
 def test_owner_mode_and_links_stay(path, tmp_path):

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -336,6 +337,57 @@ def test_the_help_and_the_readme_show_a_list(capsys, path):
     assert len(lists.edits_of(shown.replace("template.jinja", str(path)).encode(), is_toml=True)) == 4
 
 
+def test_a_file_that_a_list_names_is_what_an_argument_names(capsys, path):
+    """Text for a STRING, JSON for others; from the folder of the list."""
+    folder = path.parent / "folder"
+    folder.mkdir()
+    (folder / "values.json").write_text("[3, 4]")
+    edits = [{"set": key, "type": type, "file": "values.json"} for key, type in (("a", "[INT32]"), ("b", "STRING"))]
+    (folder / "edits.json").write_text(json.dumps(edits))
+    assert run(capsys, "edit", "model.gguf", "by-list.gguf", "folder/edits.json")[0] == 0
+    words = ["a:[INT32]=@folder/values.json", "b:STRING=@folder/values.json"]
+    assert run(capsys, "set", "model.gguf", "by-words.gguf", *words)[0] == 0
+    assert Path("by-list.gguf").read_bytes() == Path("by-words.gguf").read_bytes()
+    assert (value(capsys, "a", file="by-list.gguf"), value(capsys, "b", file="by-list.gguf")) == ("[3, 4]", "[3, 4]")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["set", "-i", "pipe", "a=1"], "'pipe' is no file, and cannot be changed in place"),
+        (["edit", "--undo", "-"], "standard input cannot be mended"),
+        (["edit", "--recover", "-"], "standard input cannot be mended"),
+        (["edit", "-", "new.gguf", "-"], "standard input can be IN or the list of edits, not both"),
+        (["set", "model.gguf", "a=b.gguf", "general.name=x"], "; ./a=b.gguf is a path"),
+        (["set", "-i", "model.gguf", "llama.context_length=0x10"], "UINT32 expected, found '0x10'\n"),
+    ],
+)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_cannot_be_meant_is_said_at_once(capsys, words, message):
+    os.mkfifo("pipe")
+    status, _, err = run(capsys, *words)
+    assert (status, message in err) == (2, True), err
+    assert sorted(os.listdir()) == ["model.gguf", "pipe"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["convert", "model.gguf", "OUT", "--order", "big"],
+        ["set", "model.gguf", "OUT", "general.name=x"],
+        ["split", "model.gguf", "OUT"],
+    ],
+)
+def test_a_dry_run_says_what_would_be_refused(capsys, words):
+    Path("there").write_bytes(demo_model())
+    Path("there-00001-of-00001.gguf").write_bytes(demo_model())
+    words = ["there" if word == "OUT" else word for word in words]
+    for options in [], ["--dry-run"]:
+        status, out, err = run(capsys, *words, *options)
+        assert (status, out, "is there already; --force replaces it" in err) == (2, "", True)
+    assert run(capsys, *words, "--dry-run", "--force")[0] == 0
+
+
 def test_edits_on_the_command_line_have_no_number(capsys):
     assert run(capsys, "unset", "-i", "model.gguf", "a")[2] == "gguf-schema: model.gguf: there is no key 'a'\n"
     assert "model.gguf: a: UINT8 expected" in run(capsys, "set", "-i", "model.gguf", "a:UINT8=x")[2]
@@ -644,7 +696,7 @@ def test_a_file_that_is_read_only_is_replaced(capsys, no_root):
 
 
 def test_a_patch_of_a_file_that_became_read_only_is_not_begun(capsys, no_root):
-    """Nor is one undone, or an interrupted one."""
+    """Nor is an interrupted one mended; what was done is undone by a new file."""
     old = no_root / "model.gguf"
     old.write_bytes(demo_model())
     with gs.open(old) as model:
@@ -656,9 +708,89 @@ def test_a_patch_of_a_file_that_became_read_only_is_not_begun(capsys, no_root):
         edit.apply(plan)
     edited = old.read_bytes()
     old.chmod(0o444)
-    for name in "model.gguf.undo", "model.gguf.journal":
-        os.rename("model.gguf.undo", name)
-        status, _, err = run(capsys, "edit", "--undo", "model.gguf")
-        assert (status, "Permission denied" in err) == (2, True)
-        assert old.read_bytes() == edited
-    assert sorted(os.listdir()) == ["model.gguf", "model.gguf.journal"]
+    os.rename("model.gguf.undo", "model.gguf.journal")
+    status, _, err = run(capsys, "edit", "--undo", "model.gguf")
+    assert (status, "Permission denied: the file may not be written to" in err) == (2, True)
+    assert old.read_bytes() == edited
+    os.rename("model.gguf.journal", "model.gguf.undo")
+    assert run(capsys, "edit", "--undo", "model.gguf")[0] == 0
+    assert (old.read_bytes(), old.stat().st_mode & 0o777) == (demo_model(), 0o444)
+    assert os.listdir() == ["model.gguf"]
+
+
+def test_a_folder_that_is_read_only(capsys, no_root):
+    folder = no_root / "folder"
+    folder.mkdir()
+    (folder / "model.gguf").write_bytes(demo_model())
+    name = str(folder / "model.gguf")
+    assert run(capsys, "set", "-i", name, "llama.context_length=5")[0] == 0
+    edited = {path.name: path.read_bytes() for path in folder.iterdir()}
+    folder.chmod(0o500)
+    try:
+        for arguments in (
+            ["set", "-i", name, "llama.context_length=6"],
+            ["edit", "-i", name, "--reserve", "100"],
+            ["edit", "--undo", name],
+        ):
+            status, _, err = run(capsys, *arguments)
+            assert (status, f"the folder {folder} may not be written to" in err) == (2, True)
+            assert {path.name: path.read_bytes() for path in folder.iterdir()} == edited
+    finally:
+        folder.chmod(0o700)
+
+
+SLOW = """
+import sys, time
+from gguf_schema import targets
+from gguf_schema.cli import main
+
+def fill(file, *_):
+    file.write(b"GGUF")
+    file.flush()
+    print("now", flush=True)
+    time.sleep(60)
+
+targets._fill = fill
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
+def test_a_signal_leaves_no_temporary_file(capsys, path, name):
+    """But SIGKILL, of which nobody is told: `--recover` removes what it left."""
+    number = getattr(signal, name)
+    for arguments in (
+        ["edit", "-i", "model.gguf", "--reserve", "100"],
+        ["convert", "model.gguf", "new.gguf", "--canonical"],
+    ):
+        with subprocess.Popen(
+            [sys.executable, "-c", SLOW, *arguments], stdout=subprocess.PIPE, cwd=path.parent
+        ) as run_:
+            assert run_.stdout.readline() == b"now\n"
+            assert len(os.listdir()) == 2
+            run_.send_signal(number)
+            assert run_.wait(30) == (-number if name == "SIGKILL" else 128 + number)
+        if name == "SIGKILL" and arguments[0] == "edit":
+            assert run(capsys, "edit", "--recover", "model.gguf")[0] == 0
+        elif name == "SIGKILL":
+            assert run(capsys, *arguments)[0] == 0
+            os.unlink("new.gguf")
+        assert os.listdir() == ["model.gguf"]
+        assert path.read_bytes() == demo_model()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+def test_a_signal_that_is_ignored_stays_so(monkeypatch):
+    """As `nohup` has it; and what a program that calls `main` has said of signals holds again afterwards."""
+    seen = []
+    monkeypatch.setattr("gguf_schema.cli._main", lambda given: seen.append(signal.getsignal(signal.SIGHUP)) or 0)
+    old = signal.getsignal(signal.SIGHUP)
+    try:
+        for handler in signal.SIG_IGN, signal.SIG_DFL, lambda *_: None:
+            signal.signal(signal.SIGHUP, handler)
+            assert main([]) == 0
+            assert signal.getsignal(signal.SIGHUP) is handler
+            assert (seen.pop() is handler) is (handler is not signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGHUP, old)

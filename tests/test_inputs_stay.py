@@ -100,12 +100,22 @@ def test_nothing_else_without_being_told(name, target, path, capsys):
     assert (path.parent / "notes").read_text() == "keep"
 
 
+@pytest.mark.parametrize("name", [name for name, (_, options) in COMMANDS.items() if options])
+def test_what_is_hardly_meant_is_not_replaced(name, path, capsys):
+    """A model by what is none, and what is no model by one."""
+    old = demo_model()[:-1] if name in ("extract", "hash") else b"list of edits"
+    (path.parent / "old").write_bytes(old)
+    assert main(filled(name, "m.gguf", "old", force=True)) == 2
+    assert "it is not overwritten; remove it if it is meant" in capsys.readouterr().err
+    assert (path.parent / "old").read_bytes() == old
+
+
 @pytest.mark.parametrize("name", ["extract", "hash"])
 def test_nothing_that_appears_meanwhile(name, path, monkeypatch, capsys):
     def appears(*_):
         (path.parent / "late").write_text("keep")
 
-    monkeypatch.setattr(f"gguf_schema.cli.{name}.demand_free", appears)
+    monkeypatch.setattr(f"gguf_schema.cli.{name}.demand_no_model", appears)
     assert main(filled(name, "m.gguf", "late")) == 2
     assert (path.parent / "late").read_text() == "keep"
 

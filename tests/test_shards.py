@@ -356,6 +356,24 @@ def test_shards_are_those_of_gguf_split(prefix):
             assert saved(gs.rewrite(opened, canonical=True)) == path_of(prefix, number).read_bytes()
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [
+        *({"max_tensors": limit} for limit in (0, -1, 2.5, True, "1")),
+        *({"max_size": limit} for limit in (0, -5, "2G", 10.0)),
+        {"max_tensors": 1, "max_size": 600},
+    ],
+)
+def test_what_is_no_limit_of_a_shard(limits):
+    with gs.open(model()) as opened, pytest.raises(gs.BuildError, match=rf"^{list(limits)[-1]}: "):
+        split(opened, **limits)
+
+
+def test_shards_as_text():
+    with gs.open(model()) as opened:
+        assert str(split(opened, max_tensors=9)).splitlines()[0].startswith("…-00001-of-00002.gguf: 9 tensors, ")
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_splitting_and_merging_gives_the_original_bytes(seed, tmp_path):
     data = valid_file(seed)

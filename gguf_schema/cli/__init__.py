@@ -10,15 +10,20 @@ streams     models and texts in, answers and complaints out
 editing     what `set`, `unset` and `edit` have in common
 writing     what commands that write a new file, or several, have in common
 
-Exit status: 0 fine; 1 the answer is no; 2 usage, or a file that cannot be read; 130 interrupted; 141 nobody reads.
+Exit status: 0 fine; 1 the answer is no; 2 usage, or what cannot be read, written or done; 130 interrupted, 129 and 143
+by SIGHUP and SIGTERM; 141 nobody reads.
 """
 
 import argparse
+import contextlib
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from ..errors import CheckError, FileKindError, GGUFError, ParseError
 from ..version import __version__
@@ -35,9 +40,29 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (default: those of the process); returns the exit status."""
     try:
-        return _main(sys.argv[1:] if arguments is None else arguments)
+        with _ended_by_signals():
+            return _main(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does, so that no half-written file is left."""
+
+    def end(number: int, frame: object) -> NoReturn:
+        sys.exit(128 + number)
+
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]  # Windows has no SIGHUP
+    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]  # `nohup` ignores it
+    try:
+        for number in ours:
+            signal.signal(number, end)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _main(given: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ FAIL_ON_HELP = (
 PROFILE_HELP = f"for whom: {', '.join(PROFILE_NAMES)}"
 
 
-def check(args: argparse.Namespace) -> tuple[str, int]:
+def check(args: argparse.Namespace) -> tuple[str | None, int]:
     """Say whether files will load, here or in a named reader, and where they are wrong."""
     from ..progress import progress
     from ..validate import PROFILES, report
@@ -49,7 +49,7 @@ def check(args: argparse.Namespace) -> tuple[str, int]:
     else:
         text = report.as_text(judged, profiles[0])
     if is_unreadable:
-        return text, UNREADABLE
+        return text or None, UNREADABLE
     return text, int(report.is_refused(judged, profiles, args.fail_on))
 
 

@@ -5,7 +5,7 @@ import argparse
 from ..schema import ORDER_NAMES, VERSIONS
 from .arguments import Commands, UsageError, model_command, positive
 from .streams import demand_settled, files_of, model
-from .writing import OUT_HELP, add_options, written
+from .writing import OUT_HELP, add_options, demand_replaceable, written
 
 
 def convert(args: argparse.Namespace) -> tuple[str | None, int]:
@@ -15,6 +15,7 @@ def convert(args: argparse.Namespace) -> tuple[str | None, int]:
     if args.order is None and args.version is None and args.alignment is None and not args.canonical:
         raise UsageError("say what is to be converted: --order, --version, --alignment or --canonical")
     orders = {name: order for order, name in ORDER_NAMES.items()}
+    demand_replaceable(args.out, args.force, files_of(args.file))
     demand_settled([args.file])
     with model(args) as opened:
         plan = converted(
@@ -27,7 +28,7 @@ def convert(args: argparse.Namespace) -> tuple[str | None, int]:
         )
         if args.dry_run:
             return str(plan), 0
-        return None, written(plan, args.out, files_of(args.file), args.force)
+        return None, written(plan, args.out, args.force)
 
 
 def add(commands: Commands) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import GGUFError
 from .arguments import Commands, UsageError
-from .editing import add_command, mend, run
+from .editing import add_command, in_its_folder, mend, run
 from .streams import named, say
 
 if TYPE_CHECKING:
@@ -23,8 +23,12 @@ def edit(args: argparse.Namespace) -> tuple[str | None, int]:
     if args.undo or args.recover:
         if args.words or args.dry_run or args.reserve is not None:
             raise UsageError("--undo and --recover go with a FILE alone")
+        if args.file == "-":
+            raise UsageError("standard input cannot be mended, nor is there an edit of it to undo")
         mend(args.file) if args.recover else _undo(args.file)
         return None, 0
+    if args.file == "-" and "-" in args.words[1:]:
+        raise UsageError("standard input can be IN or the list of edits, not both")
     return run(args, _edits, lambda word: word.lower().endswith(LISTS), is_list=True)
 
 
@@ -32,7 +36,7 @@ def _undo(file: str) -> None:
     from ..edit import undo
     from ..progress import progress
 
-    with progress(file) as show:
+    with progress(file) as show, in_its_folder(file):
         undo(file, show)
     say(file, "the file is as it was before its last edit")
 

@@ -1,8 +1,9 @@
 """What `set`, `unset` and `edit` have in common: IN and OUT, or a file that is changed in place."""
 
 import argparse
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import GGUFError
@@ -39,16 +40,20 @@ def run(
 
     if args.in_place and args.file == "-":
         raise UsageError("standard input cannot be changed in place")
+    if args.in_place and os.path.exists(args.file) and not os.path.isfile(args.file):
+        raise UsageError(f"{args.file!r} is no file, and cannot be changed in place")
     if not args.in_place and not args.words:
         raise UsageError(NO_OUT)
     if not args.in_place and is_edit(args.words[0]):
-        raise UsageError(f"{NO_OUT}: {args.words[0]!r} says what is to be edited")
+        path = os.path.join(os.curdir, args.words[0])
+        hint = "" if is_edit(path) else f"; {path} is a path"
+        raise UsageError(f"{NO_OUT}: {args.words[0]!r} says what is to be edited{hint}")
     out, words = (None, args.words) if args.in_place else (args.words[0], args.words[1:])
     edits = edits_of(words)
-    if not edits and args.reserve is None:
+    if not words and args.reserve is None:
         missing = "" if out is None else f" behind {out!r}, which is the new file; to edit {args.file!r} say --in-place"
         raise UsageError(f"say what is to be edited{missing}")
-    if out not in (None, "-"):
+    if out is not None:
         demand_replaceable(out, args.force, files_of(args.file))
     _demand_whole(args)
     status = 0
@@ -93,6 +98,19 @@ def _demand_whole(args: argparse.Namespace) -> None:
     mend(args.file)
 
 
+@contextlib.contextmanager
+def in_its_folder(file: str) -> Iterator[None]:
+    """Say what is wrong where a change in place may not write to the folder of a file."""
+    try:
+        yield
+    except PermissionError:
+        folder = os.path.dirname(os.path.realpath(file))
+        if os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise
+        problem = f"the folder {folder} may not be written to, and a change in place needs that; say OUT for a new file"
+        raise GGUFError(problem) from None
+
+
 def mend(file: str) -> None:
     """Mend a file, an edit of which was interrupted; say what was done."""
     from .. import edit
@@ -102,7 +120,9 @@ def mend(file: str) -> None:
         True: "an edit had been interrupted when it was all but done: the file is as edited",
         False: "an edit had been interrupted: the file is as it was before",
     }
-    say(file, told[edit.recover(file)])
+    with in_its_folder(file):
+        recovered = edit.recover(file)
+    say(file, told[recovered])
 
 
 def _tell_of_links(file: str, plan: "Plan") -> None:
@@ -141,7 +161,7 @@ def _apply(file: str, plan: "Plan") -> None:
     from .. import edit, journal
     from ..progress import progress
 
-    with progress(file) as show:
+    with progress(file) as show, in_its_folder(file):
         edit.apply(plan, show)
     kept = journal.undo_of(file)
     if not plan.changes_nothing and os.path.exists(kept):
@@ -167,12 +187,13 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
         action="store_true",
         help="change the file itself: whole or not at all, and `edit --undo` undoes it",
     )
-    added.add_argument("--force", action="store_true", help="replace OUT if it is there, and a GGUF file")
+    added.add_argument("--force", action="store_true", help="replace OUT, if there and GGUF")
     added.add_argument(
         "--reserve",
         type=size,
         metavar="N[K|M|G]",
-        help="leave so many bytes, or a few more, that later edits in place move no data; 0 for none; K is 1,000",
+        help="leave so many bytes, or a few more, that later edits in place move no data; 0 for none; K is 1,000; "
+        "8388608 are the most",
     )
     added.add_argument("--dry-run", action="store_true", help="only print what would change, and how it would be done")
     return added

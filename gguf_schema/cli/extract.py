@@ -4,7 +4,8 @@ import argparse
 import os
 
 from .arguments import Commands, UsageError, model_command
-from .streams import demand_free, files_of, put, say, tell, whole_model
+from .streams import files_of, put, say, tell, whole_model
+from .writing import demand_no_model, demand_no_terminal
 
 
 def extract(args: argparse.Namespace) -> tuple[None, int]:
@@ -13,8 +14,9 @@ def extract(args: argparse.Namespace) -> tuple[None, int]:
     from ..progress import progress
 
     target = _beside(args.tensor, args.raw) if args.out is None else args.out
-    if target != "-":
-        demand_free(target, args.force, files_of(args.file))
+    if target == "-":
+        demand_no_terminal()
+    demand_no_model(target, args.force, files_of(args.file))
     with whole_model(args) as opened, progress(args.tensor) as show:
         chunks = (raw if args.raw else npy)(opened, args.tensor, show)
         if target == "-":
@@ -45,4 +47,4 @@ def add(commands: Commands) -> None:
         help="as .npy (default); BF16 as uint16, quantised types as blocks, an element each with a field for each part",
     )
     form.add_argument("--raw", action="store_true", help="as the bytes in the file")
-    added.add_argument("--force", action="store_true", help="replace a file")
+    added.add_argument("--force", action="store_true", help="replace a file; but no GGUF file")

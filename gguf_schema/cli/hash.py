@@ -4,7 +4,8 @@ import argparse
 
 from ..errors import GGUFError
 from .arguments import Commands, UsageError, model_command
-from .streams import demand_free, files_of, model, put, say
+from .streams import files_of, model, put, say
+from .writing import demand_no_model
 
 KINDS = {
     "sha256": "SHA-256 (the default)",
@@ -28,7 +29,7 @@ def hash(args: argparse.Namespace) -> str | tuple[str, int] | None:
     if args.manifest is not None:
         if args.json:
             raise UsageError("--manifest goes with no --json")
-        demand_free(args.manifest, args.force, files_of(args.file))
+        demand_no_model(args.manifest, args.force, files_of(args.file))
     whole = [name for name in ALGORITHMS if name in (named or ["sha256"])]
     with model(args) as opened, progress(args.file) as show:
         found = list(hashes(opened, [name for name in whole if ALGORITHMS[name].is_hash], whole, show))
@@ -78,5 +79,5 @@ def add(commands: Commands) -> None:
     way.add_argument(
         "--check", metavar="MANIFEST", help="say of each line whether it is right; if kinds are named, of those"
     )
-    added.add_argument("--force", action="store_true", help="let --manifest replace a file")
+    added.add_argument("--force", action="store_true", help="let --manifest replace a file; but no GGUF file")
     added.add_argument("--json", action="store_true", help="as one JSON document")

@@ -4,7 +4,7 @@ import argparse
 
 from .arguments import Commands, command
 from .streams import allow_many_files, demand_settled, files_of
-from .writing import OUT_HELP, add_options, written
+from .writing import OUT_HELP, add_options, demand_replaceable, written
 
 
 def merge(args: argparse.Namespace) -> tuple[str | None, int]:
@@ -15,10 +15,11 @@ def merge(args: argparse.Namespace) -> tuple[str | None, int]:
     allow_many_files()
     demand_settled(files_of(args.file))
     with open_shards(args.file) as model:
+        demand_replaceable(args.out, args.force, [shard.name for shard in model.shards])
         plan = merged(model)
         if args.dry_run:
             return str(plan), 0
-        return None, written(plan, args.out, [shard.name for shard in model.shards], args.force)
+        return None, written(plan, args.out, args.force)
 
 
 def add(commands: Commands) -> None:

@@ -3,8 +3,8 @@
 import argparse
 
 from .arguments import Commands, command, positive, size
-from .streams import allow_many_files, demand_free, demand_settled, named, say
-from .writing import add_options, save
+from .streams import allow_many_files, demand_settled, named, say
+from .writing import add_options, demand_replaceable, save
 
 
 def split(args: argparse.Namespace) -> tuple[str | None, int]:
@@ -21,11 +21,11 @@ def split(args: argparse.Namespace) -> tuple[str | None, int]:
             max_size=args.max_size,
             no_tensor_first_split=args.no_tensor_first_split,
         )
-        if args.dry_run:
-            return shards.text(args.prefix), 0
         read = [shard.name for shard in model.shards]
         for path in shards.paths(args.prefix):
-            demand_free(path, args.force, read)
+            demand_replaceable(path, args.force, read)
+        if args.dry_run:
+            return shards.text(args.prefix), 0
         save(args.prefix, lambda show: shards.save(args.prefix, overwrite=args.force, show=show))
     for path, tensors, plan in zip(shards.paths(args.prefix), shards.tensors, shards.plans, strict=True):
         say(path, f"{tensors} tensors, {plan.size} bytes written")

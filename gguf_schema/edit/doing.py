@@ -13,21 +13,23 @@ from .parts import NewPart, Zeros, inverse, joined, start_of
 from .planning import MOST_KEPT, Plan
 
 
-def save(plan: Plan, target: Target, *, overwrite: bool = False, show: Show | None = None) -> None:
+def save(plan: Plan, target: Target, *, overwrite: bool = True, show: Show | None = None) -> None:
     """Make the new file.
 
     Args:
-        plan: Not in place.
+        plan: Not one of a change in place.
         target: A path or a binary file object.
         overwrite: Whether a file that is there may be replaced; never the one that is read.
         show: Called with the bytes that are written and the whole, often.
 
     Raises:
-        GGUFError: It is the file that is read, or that has changed since, or is closed.
+        GGUFError: The plan is one of a change in place. It is the file that is read, or that has changed since, or is
+            closed.
         BusyError: Somebody edits the file that would be replaced.
         FileExistsError: A file is there that may not be replaced.
         OSError: It cannot be written; a file that was there is left whole.
     """
+    _demand_new(plan)
     if isinstance(target, str | os.PathLike) and _is_file_of(plan.model, target):
         raise GGUFError("it is the file that is read, which can only be changed in place")
     save_pieces(target, _pieces(plan.model, plan.parts), overwrite=overwrite, show=show)
@@ -37,9 +39,15 @@ def chunks(plan: Plan) -> Iterator[bytes]:
     """The new file in chunks.
 
     Raises:
-        GGUFError: The old one has changed since.
+        GGUFError: The plan is one of a change in place, or the old file has changed since.
     """
+    _demand_new(plan)
     return chunks_of(_pieces(plan.model, plan.parts))
+
+
+def _demand_new(plan: Plan) -> None:
+    if plan.in_place:
+        raise GGUFError("the plan is one of a change in place: apply it")
 
 
 def apply(plan: Plan, show: Show | None = None) -> None:
@@ -99,6 +107,8 @@ def undo(path: str | os.PathLike[str], show: Show | None = None) -> None:
 def recover(path: str | os.PathLike[str]) -> bool | None:
     """Mend a file, an edit of which was interrupted: that is undone, unless all of it is on the disk.
 
+    A new file that was to take its place, and was not finished, is removed.
+
     Returns:
         Whether the file is as edited; None where no edit was interrupted.
 
@@ -109,6 +119,7 @@ def recover(path: str | os.PathLike[str]) -> bool | None:
     """
     real = os.path.realpath(path)
     with journal.exclusive(real) as handle:
+        targets.remove_leftovers(real)
         return journal.recover(real, handle)
 
 

@@ -14,6 +14,7 @@ from ..limits import MAX_NESTING
 from ..schema import structs
 from ..terminal import perhaps
 from ..values import MetadataKV, plain_pairs, to_wire
+from ..write import demand_power_of_two
 from .reserve import is_reserve
 from .types import type_named, type_text
 from .values import from_json, shown
@@ -66,7 +67,7 @@ class OrderTensors(NamedTuple):
 
 
 class Align(NamedTuple):
-    """Let every tensor start at a multiple of so many bytes."""
+    """Let every tensor start at a multiple of so many bytes, a power of two."""
 
     alignment: int
 
@@ -208,7 +209,9 @@ def _only(head: Head, key: str) -> int | None:
     """The index of the pair with this key; None where there is none."""
     found = [index for index, pair in enumerate(head.pairs) if pair["key"] == key]
     if len(found) > 1:
-        raise BuildError(f"the key {key!r} stands {len(found)} times: which one is meant cannot be told")
+        raise BuildError(
+            f"the key {key!r} stands {len(found)} times: which one is meant cannot be told; removing it removes all"
+        )
     return found[0] if found else None
 
 
@@ -245,6 +248,7 @@ def _only_tensor(head: Head, name: str) -> int:
 
 
 def _align(head: Head, edit: Align) -> Head:
+    demand_power_of_two(edit.alignment)
     return _set(head, Set(ALIGNMENT.template, edit.alignment, T.UINT32))
 
 

@@ -11,7 +11,7 @@
 
     [[edit]]
     set = "tokenizer.chat_template"
-    file = "template.jinja"  # the value is the text of a file
+    file = "template.jinja"  # the text of a file, from the folder of this list; of other types it is JSON
 
     [[edit]]
     unset = "general.url"
@@ -45,7 +45,7 @@ from typing import Any
 from ..errors import GGUFError
 from .edits import Align, DeleteTensor, Edit, OrderTensors, RenameKey, RenameTensor, Set, Unset
 from .types import type_named
-from .values import finite, loads, shown, text_of
+from .values import Text, finite, loads, shown, text_of
 
 EXAMPLE = (__doc__ or "").partition("\n\n")[2]
 """What a list looks like."""
@@ -68,7 +68,10 @@ def edits_of(data: bytes, is_toml: bool | None, folder: str | os.PathLike[str] =
     if isinstance(tables, dict) and set(tables) & set(VERBS):
         tables = [tables]
     if not isinstance(tables, list):
-        raise GGUFError("no list of edits: expected tables named `edit`, or in JSON a list")
+        kinds = ", ".join(VERBS)
+        raise GGUFError(
+            f"no list of edits: expected tables named `edit`, or in JSON a list, or a table with one of {kinds}"
+        )
     edits = []
     for index, table in enumerate(tables):
         try:
@@ -123,12 +126,12 @@ def _set(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> Edit:
     return Set(_text(table, "set"), _in_file(table, folder) if "file" in table else table["value"], type)
 
 
-def _in_file(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> str:
+def _in_file(table: Mapping[str, Any], folder: str | os.PathLike[str]) -> Text:
     name = _text(table, "file")
     if not name:
         raise GGUFError("expected the name of a file, found ''", "file")
     try:
-        return text_of(os.path.join(folder, name))
+        return Text(text_of(os.path.join(folder, name)))
     except GGUFError as error:
         raise error.inside("file", None) from None
 

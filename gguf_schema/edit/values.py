@@ -94,7 +94,8 @@ def _loads(type: ValueType, text: str) -> Any:
     try:
         return loads(text)
     except GGUFError as error:
-        raise GGUFError(f"{_expected(type)}, found {shown(str(text))}: {error.problem}") from None
+        why = f": {error.problem}" if isinstance(type, ArrayType) else ""
+        raise GGUFError(f"{_expected(type)}, found {shown(str(text))}{why}") from None
 
 
 def loads(text: str | bytes) -> Any:

@@ -104,6 +104,7 @@ def parse(lines: Iterable[str], file: str) -> list[Hash]:
     base = _base(file)
     about = re.compile(rf"(?:.*?[/\\])??{re.escape(base)}(?::(.*))?", re.DOTALL)
     found = []
+    first = ""
     for number, each in enumerate(lines, 1):
         if not each.strip() or each.startswith("#"):
             continue
@@ -111,6 +112,7 @@ def parse(lines: Iterable[str], file: str) -> list[Hash]:
         if len(parts) < 3:
             raise _wrong(number, "not 'algorithm hash name'", each)
         algorithm, value, name = parts
+        first = first or name
         if algorithm.startswith(ESCAPED):
             try:
                 path, tensor = _unescaped(name)
@@ -121,7 +123,8 @@ def parse(lines: Iterable[str], file: str) -> list[Hash]:
         elif ":" not in base and (named := about.fullmatch(name)):
             found.append(Hash(algorithm, value.lower(), named[1]))
     if not found:
-        raise GGUFError(f"no line of the manifest is about {base}")
+        hint = f"; the first is about {printable(first)}: give the file, or a link, that name" if first else ""
+        raise GGUFError(f"no line of the manifest is about {base}{hint}")
     return found
 
 

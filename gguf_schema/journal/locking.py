@@ -51,7 +51,7 @@ def demand_writable(path: str) -> None:
         PermissionError: With the path.
     """
     if not is_writable(path):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        raise PermissionError(errno.EACCES, f"{os.strerror(errno.EACCES)}: the file may not be written to", path)
 
 
 def is_busy(path: str) -> bool:

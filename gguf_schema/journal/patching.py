@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import GGUFError
 from ..targets import JOURNAL, UNDO, Naming, sync_folder
-from .locking import demand_writable, exclusive, is_busy
+from .locking import demand_writable, exclusive, is_busy, is_writable
 from .record import (
     ADVICE,
     START,
@@ -212,8 +212,8 @@ def undo(path: str, rewrite: Callable[[Record, Naming], None]) -> None:
 
     Args:
         path: The file; not a symbolic link.
-        rewrite: Called, where the change was not in place, to put the file as it was in its place: with the record, and
-            with what goes with that.
+        rewrite: Called, where the change was not in place or the file may not be written to, to put the file as it was
+            in its place: with the record, and with what goes with that.
 
     Raises:
         GGUFError: There is nothing to undo, or the file was changed by others since.
@@ -231,7 +231,7 @@ def undo(path: str, rewrite: Callable[[Record, Naming], None]) -> None:
                 "the file has changed since its last edit, or that was interrupted, and cannot be undone any more: "
                 f"{place}, which was kept for that, may be removed"
             )
-        if record.is_in_place:
+        if record.is_in_place and is_writable(path):
             apply(path, handle, reverse(record))
         else:
             rewrite(record, _forgetting(path))

@@ -62,6 +62,10 @@ class Split(NamedTuple):
         pieces = (plan.pieces for plan in self.plans)
         save_set(dict(zip(self.paths(prefix), pieces, strict=True)), overwrite=overwrite, show=show)
 
+    def __str__(self) -> str:
+        """As `text`, whatever the prefix will be."""
+        return self.text("…")
+
     def text(self, prefix: str | os.PathLike[str]) -> str:
         """A line for each shard, and what merging will not give back; text from files is escaped."""
         rows = zip(self.paths(prefix), self.tensors, self.plans, strict=True)
@@ -80,15 +84,16 @@ def split(
 
     Args:
         model: The model; one in shards is divided anew.
-        max_tensors: Tensors of a shard; 128 where neither limit is given.
+        max_tensors: Tensors of a shard, at least 1; 128 where neither limit is given. Not with `max_size`.
         max_size: Bytes of a shard, of which only tensors count, each up to a multiple of 32. A tensor that is larger
-            has a shard of its own.
+            has a shard of its own. At least 1.
         no_tensor_first_split: Put metadata alone into the first shard.
 
     Raises:
-        BuildError: There would be too many shards, or `open` would refuse one.
+        BuildError: A limit is none, or both are given. There would be too many shards, or `open` would refuse one.
         GGUFError: Data of a tensor is not there.
     """
+    _demand_limits(max_tensors, max_size)
     tensors = model.tensors.infos
     infos: list[Fields] = [info for shard in model.shards for info in shard.head.tensor_infos]
     twice = [name for name, times in Counter(info["name"] for info in infos).items() if times > 1]
@@ -113,6 +118,14 @@ def split(
         chosen = [infos[index] for index in group], [data[index] for index in group]
         plans.append(Plan(canonical_pieces(model.layout, own, *chosen)))
     return Split(plans, list(map(len, groups)), [*_replaced(model), *lost(model, data)])
+
+
+def _demand_limits(max_tensors: Any, max_size: Any) -> None:
+    if max_tensors is not None and max_size is not None:
+        raise BuildError("a shard is limited in tensors or in bytes, not in both", "max_size")
+    for name, limit in (("max_tensors", max_tensors), ("max_size", max_size)):
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise BuildError(f"expected a number from 1 on, found {limit!r:.100}", name)
 
 
 def data_piece(tensor: Tensor, order: str) -> Piece:

@@ -17,7 +17,7 @@ from .folders import own_folder
 from .locking import JOURNAL, UNDO, BusyError, is_still, lock
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
-from .replacement import Naming, real_path, replacing, sync_folder
+from .replacement import Naming, real_path, remove_leftovers, replacing, sync_folder
 
 __all__ = [
     "save",
@@ -27,6 +27,7 @@ __all__ = [
     "own_folder",
     "sync_folder",
     "replacing",
+    "remove_leftovers",
     "lock",
     "is_still",
     "BusyError",

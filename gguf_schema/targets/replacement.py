@@ -105,11 +105,8 @@ def _temporary(path: str) -> tuple[str, int]:
     # - Who removes a leftover has the lock alone, so the maker has not begun, or is gone.
     # So between the look and the act the name cannot become that of another file. A maker whose file was removed
     # before it had the lock finds that out here. Where there are no locks, nobody removes a file that he did not make.
-    folder, name = os.path.split(path)
-    if len(name) > LONGEST:
-        name = f"{name[:LONGEST]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    names = (os.path.join(folder, f".{name}.{MARK}-{number}.tmp") for number in count())
+    names = _temporary_names(path)
     temporary = next(names)
     while True:
         try:
@@ -121,9 +118,26 @@ def _temporary(path: str) -> tuple[str, int]:
         if lock(handle, alone=False, wait=True) is None or is_still(temporary, handle):
             break
         os.close(handle)  # somebody thought that it was left over, before it was locked
+    _remove_all_stale(names)
+    return temporary, handle
+
+
+def _temporary_names(path: str) -> Iterator[str]:
+    """The names that temporary files of a target have, one after the other."""
+    folder, name = os.path.split(path)
+    if len(name) > LONGEST:
+        name = f"{name[:LONGEST]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
+    return (os.path.join(folder, f".{name}.{MARK}-{number}.tmp") for number in count())
+
+
+def remove_leftovers(path: str) -> None:
+    """Remove the temporary files that killed processes left of a target."""
+    _remove_all_stale(_temporary_names(path))
+
+
+def _remove_all_stale(names: Iterator[str]) -> None:
     while _remove_stale(next(names)):
         pass
-    return temporary, handle
 
 
 def _remove_stale(temporary: str) -> bool:
