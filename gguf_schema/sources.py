@@ -43,9 +43,15 @@ class Source(Protocol):
         """Let go of it. Views stay valid."""
 
 
-def _read_at(file: Any, position: int, size: int) -> bytes:
-    """Up to `size` bytes from a position; fewer only where the file ends (one read may give fewer than are there)."""
+def _read_at(file: Any, position: int, size: int, end: int) -> bytes:
+    """Up to `size` bytes from a position; fewer only where the file ends (one read may give fewer than are there).
+
+    Nothing is asked for behind the end: a position that a file declares may be more than the system can count.
+    """
     _refuse_closed(file)
+    size = min(size, end - position)
+    if size <= 0:
+        return b""
     file.seek(position)
     data: bytes = file.read(size)
     if len(data) in (0, size):
@@ -75,7 +81,7 @@ class FileSource:
 
     def read_at(self, position: int, size: int) -> bytes:
         with self.lock:
-            return _read_at(self.file, position, size)
+            return _read_at(self.file, position, size, self.size)
 
     def view(self, position: int, size: int) -> tuple[Any, int]:
         with self.lock:
@@ -123,7 +129,7 @@ class PathSource(NamedTuple):
 
     def read_at(self, position: int, size: int) -> bytes:
         with open(self.path, "rb", buffering=0) as file:
-            return _read_at(file, position, size)
+            return _read_at(file, position, size, self.size)
 
     def view(self, position: int, size: int) -> tuple[Any, int]:
         return self.read_at(position, size), 0
@@ -173,7 +179,7 @@ class ObjectSource:
 
     def read_at(self, position: int, size: int) -> bytes:
         with self.lock:
-            return _read_at(self.file, self.start + position, size)
+            return _read_at(self.file, self.start + position, size, self.start + self.size)
 
     def view(self, position: int, size: int) -> tuple[Any, int]:
         data = self.read_at(position, size)

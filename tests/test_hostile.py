@@ -18,9 +18,13 @@ import numpy as np
 import pytest
 
 import gguf_schema as gs
+from gguf_schema import edit
 from gguf_schema.cli import main
 from gguf_schema.constructs import Strings
+from gguf_schema.diff import differences
 from gguf_schema.dump import dump_json, dump_markdown, dump_text
+from gguf_schema.extract import raw
+from gguf_schema.hashing import hashes
 from gguf_schema.policy import RULES
 from gguf_schema.summary import summarize, summary_text
 
@@ -192,6 +196,21 @@ def test_very_many_dimensions_are_not_multiplied():
     data = wire_file(infos=[tensor(dimensions=[2**64 - 1] * 100_000, offset=0)])
     with pytest.raises(gs.GGUFError, match="are not counted"):
         _ = gs.open(data, check=False).tensors["t"].n_elements
+
+
+@pytest.mark.parametrize("offset", [1 << 62, (1 << 63) - 32, 1 << 63, (1 << 64) - 32])
+def test_what_lies_further_than_files_go_is_not_there(offset, tmp_path):
+    """The system counts bytes of files up to 2^63, and file systems to less."""
+    path = tmp_path / "far.gguf"
+    infos = [{"name": "a", "dimensions": [8], "type": 0, "offset": offset}]
+    path.write_bytes(gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": bytes(32)}))
+    with open(path, "rb") as file:
+        for source in path, file, path.read_bytes():
+            with gs.open(source, check=False) as model:
+                for use in hashes, lambda model: differences(model, model), lambda model: raw(model, "a"):
+                    with pytest.raises(gs.GGUFError, match="32 bytes expected at byte"):
+                        list(use(model))
+                assert edit.plan(model, [edit.DeleteTensor("a")]).head.tensors == []
 
 
 def test_more_dimensions_than_tell_a_size_make_no_array():

@@ -7,18 +7,25 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import gguf_schema as gs
+from gguf_schema import edit
 from gguf_schema.annotate import Entry, entries, everything, map_json
+from gguf_schema.convert import convert
+from gguf_schema.diff import differences
 from gguf_schema.explain import explain
 from gguf_schema.explain.text import explanation_text
+from gguf_schema.extract import raw
+from gguf_schema.hashing import hashes
 from gguf_schema.limits import MAX_SIZE
 from gguf_schema.mutate import Label
 from gguf_schema.mutate.base import BEHIND, IN_VALUE, INDEX, KINDS
+from gguf_schema.shards import split
 from gguf_schema.validate import PROFILES, REJECT, Fault, check, verdict
 from gguf_schema.validate.rule import ERROR, NOTE
 
@@ -30,6 +37,10 @@ STUCK = 10
 
 STALLED = 600
 """Seconds by the clock after which the process gives up: other processes, or who stops this one, may be at fault."""
+
+
+MOST = 4
+"""Tensors that are used each."""
 
 
 class WrongError(Exception):
@@ -201,6 +212,30 @@ def _read_otherwise(data: bytes, found: list[Fault], meaning: list[Any], is_whol
             with contextlib.suppress(gs.ShardError), gs.open(source(), check=False) as model:
                 if _meaning(model, data, is_whole) != meaning:
                     raise WrongError(f"open reads something else of a {name}")
+                _use(model)
+
+
+def _use(model: gs.Model) -> None:
+    """Hash, extract, compare, edit, convert and split a model: each is done, or refused."""
+    names = list(model.tensors)
+    uses: list[Callable[[], object]] = [
+        lambda: list(hashes(model)),
+        lambda: list(differences(model, model)),
+        lambda: edit.plan(model, [edit.Set("a.new.key", 1, "UINT8")]),
+        lambda: convert(model, order=">" if model.order == "<" else "<", any_type=True),
+        lambda: convert(model, alignment=1 << 10),
+        lambda: split(model, max_tensors=1),
+        *(partial(_take, raw(model, name)) for name in names[:MOST]),
+        *(partial(edit.plan, model, [edit.DeleteTensor(name)]) for name in names[:MOST]),
+    ]
+    for use in uses:
+        with contextlib.suppress(gs.GGUFError):
+            use()
+
+
+def _take(chunks: Iterable[bytes]) -> None:
+    for _ in chunks:
+        pass
 
 
 def _rewrite(model: gs.Model, meaning: list[Any], is_good: bool) -> None:
