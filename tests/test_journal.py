@@ -63,8 +63,8 @@ REWRITE = the_record()._replace(replaced=())
 
 
 def rewrite(path, record=REWRITE):
-    with journal.exclusive(str(path)):
-        save_pieces(str(path), [bytes_piece("new", NEW)], naming=journal.keeping(str(path), record))
+    with journal.exclusive(str(path)) as handle:
+        save_pieces(str(path), [bytes_piece("new", NEW)], naming=journal.keeping(str(path), handle, record))
 
 
 def undo_rewrite(path):
@@ -455,7 +455,7 @@ def test_what_cannot_get_its_name_leaves_the_old_file(path, monkeypatch, which, 
     if not is_first:
         rewrite(path)
         path.write_bytes(OLD)
-    before = names(path)
+    before = {name: (path.parent / name).read_bytes() for name in names(path)}
     original = os.replace
 
     def replace(old, new):
@@ -467,8 +467,36 @@ def test_what_cannot_get_its_name_leaves_the_old_file(path, monkeypatch, which, 
         patched.setattr(os, "replace", replace)
         with pytest.raises(OSError, match=os.strerror(errno.EIO)):
             rewrite(path)
-    assert path.read_bytes() == OLD
-    assert names(path) == (["file.gguf"] if which == "file.gguf" else before)
+    assert {name: (path.parent / name).read_bytes() for name in names(path)} == before
+
+
+@posix
+@pytest.mark.parametrize(
+    ("action", "place", "name"),
+    [
+        (rewrite, os, "fsync"),
+        (lambda path: rewrite(path, None), os, "fsync"),
+        (undo_rewrite, os, "fsync"),
+        (change, journal.patching, "_is"),
+    ],
+)
+def test_what_others_put_in_the_place_of_a_file_stays(path, monkeypatch, action, place, name):
+    """Who puts a file there by renaming asks for no lock; of long work there is time enough for it."""
+    if action is undo_rewrite:
+        rewrite(path)
+    original = getattr(place, name)
+
+    def call(*args):
+        (path.parent / "download").write_bytes(b"a download")
+        os.rename(path.parent / "download", path)
+        monkeypatch.setattr(place, name, original)
+        return original(*args)
+
+    monkeypatch.setattr(place, name, call)
+    before = names(path)
+    with pytest.raises(BusyError, match="just replaced"):
+        action(path)
+    assert (path.read_bytes(), names(path)) == (b"a download", before)
 
 
 @posix

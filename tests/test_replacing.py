@@ -10,13 +10,14 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gguf_schema as gs
 from gguf_schema import journal
-from gguf_schema.targets import JOURNAL, UNDO, BusyError, lock, locking, replacement, save, save_set
+from gguf_schema.targets import JOURNAL, UNDO, BusyError, bytes_piece, lock, locking, replacement, save, save_set
 
 OLD = b"the old file"
 ONES = np.ones(1 << 20, np.float32)
@@ -252,6 +253,15 @@ def test_several_leftovers_are_removed(path):
     assert sorted(os.listdir(path.parent)) == [".model.gguf.other.tmp", "model.gguf"]
 
 
+def test_a_leftover_that_may_not_be_written_to_is_removed(no_root):
+    (no_root / "model.gguf").write_bytes(OLD)
+    leftover = no_root / ".model.gguf.gguf_schema-0.tmp"
+    leftover.write_bytes(b"left")
+    leftover.chmod(0o444)
+    save("model.gguf", [b"new"])
+    assert os.listdir() == ["model.gguf"]
+
+
 def test_what_only_looks_left_over_stays(path, tmp_path):
     """A link and a folder of such a name are not ours."""
     (tmp_path / "elsewhere").mkdir()
@@ -456,3 +466,105 @@ def test_who_looks_for_leftovers_is_not_taken_for_an_editor(path):
     save(path, [b"new"])
     timer.join()
     assert path.read_bytes() == b"new"
+
+
+def test_permissions_of_new_files_are_those_that_the_process_gives(tmp_path, monkeypatch):
+    """Which is asked for nowhere: asking changes it, for all threads."""
+    old = os.umask(0o027)
+    monkeypatch.setattr(os, "umask", None)
+    try:
+        save(tmp_path / "new", [b"new"])
+    finally:
+        monkeypatch.undo()
+        os.umask(old)
+    assert os.stat(tmp_path / "new").st_mode & 0o777 == 0o640
+
+
+def test_a_name_that_is_too_long_is_told_before_anything_is_written(tmp_path):
+    chunks = iter([b"new"])
+    with pytest.raises(OSError, match=rf"File name too long: '{tmp_path}/x+'$"):
+        save(tmp_path / ("x" * 256), chunks)
+    assert list(chunks) == [b"new"]
+
+
+@pytest.mark.parametrize("number", [0, -1, 4])
+def test_a_file_that_says_it_took_what_cannot_be_is_an_error(number):
+    class Odd:
+        def write(self, data):
+            return number
+
+    with pytest.raises(OSError, match=rf"took {number} of 3 bytes"):
+        save(Odd(), [b"new"])
+
+
+OLD_SET = {f"m-0000{number}-of-00003.gguf": f"old {number}".encode() for number in (1, 2, 3)}
+NEW_SET = {name: data.replace(b"old", b"new") for name, data in OLD_SET.items()}
+
+
+@pytest.fixture
+def shards(tmp_path, monkeypatch):
+    """A set of files in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    for name, data in OLD_SET.items():
+        (tmp_path / name).write_bytes(data)
+    return tmp_path
+
+
+def save_new_set():
+    save_set({name: [bytes_piece("bytes", data)] for name, data in NEW_SET.items()})
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("name", OLD_SET)
+@pytest.mark.parametrize("error", [PermissionError(errno.EPERM, "Operation not permitted"), KeyboardInterrupt()])
+def test_a_set_that_cannot_be_replaced_is_as_it_was_or_has_no_first_file(shards, monkeypatch, name, error, links):
+    """As it was where it is the last one, which is replaced first, and the first one could have two names."""
+    original = os.replace
+
+    def replace(old, new):
+        if os.path.basename(new) == name and b"new" in Path(old).read_bytes():
+            raise error
+        original(old, new)
+
+    def link(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", replace)
+        if not links:
+            patched.setattr(os, "link", link)
+        with pytest.raises(type(error)):
+            save_new_set()
+    first, *others = OLD_SET
+    replaced = others[others.index(name) + 1 :] if name in others else others
+    expected = {**OLD_SET, **{each: NEW_SET[each] for each in replaced}}
+    if replaced or not links:
+        del expected[first]
+    assert files(shards) == expected
+    save_new_set()
+    assert files(shards) == NEW_SET
+
+
+def test_a_file_of_a_set_that_cannot_be_replaced_is_named(shards, monkeypatch):
+    def replace(old, new):
+        raise PermissionError(errno.EPERM, "Operation not permitted", old, None, new)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(PermissionError, match=rf"Operation not permitted: '{shards}/m-00003-of-00003.gguf'$"):
+        save_new_set()
+
+
+def test_two_sets_do_not_get_their_names_at_once(shards):
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    with locking.naming_alone(str(shards)):
+        other = threading.Thread(target=save_new_set)
+        other.start()
+        other.join(0.3)
+        assert other.is_alive()
+        assert {name: data for name, data in files(shards).items() if name.startswith("m-")} == OLD_SET
+    other.join()
+    assert files(shards) == NEW_SET

@@ -791,7 +791,7 @@ def test_files_that_take_less_or_do_not_count(make):
 def test_standard_output_that_takes_less_than_it_is_given(source, monkeypatch):
     """Without a buffer (python -u) it may."""
     file = ShortWrites(1000)
-    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=file))
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=file, isatty=lambda: False))
     assert main(["convert", str(source), "-", "--version", "2"]) == 0
     with gs.open(source) as model:
         assert file.taken == b"".join(chunks_of(convert(model, version=2).pieces))

@@ -77,7 +77,7 @@ def apply(plan: Plan, show: Show | None = None) -> None:
         if plan.record is not None:
             journal.apply(path, handle, plan.record)
             return
-        naming = journal.keeping(path, _record_of_rewrite(plan))
+        naming = journal.keeping(path, handle, _record_of_rewrite(plan))
         save_pieces(path, _pieces(plan.model, plan.parts), show=show, naming=naming)
 
 
@@ -119,7 +119,8 @@ def recover(path: str | os.PathLike[str]) -> bool | None:
     """
     real = os.path.realpath(path)
     with journal.exclusive(real) as handle:
-        targets.remove_leftovers(real)
+        for name in real, journal.journal_of(real), journal.undo_of(real):
+            targets.remove_leftovers(name)
         return journal.recover(real, handle)
 
 

@@ -28,11 +28,20 @@ def exclusive(path: str) -> Iterator[int]:
     try:
         if lock(handle, alone=True) is False:
             raise BusyError("another process is editing the file")
-        if not is_still(path, handle):
-            raise BusyError("another process has just replaced the file")
+        demand_named(path, handle)
         yield handle
     finally:
         os.close(handle)
+
+
+def demand_named(path: str, handle: int) -> None:
+    """Refuse to go on with a file that others have put another one in the place of.
+
+    Raises:
+        BusyError: It is so.
+    """
+    if not is_still(path, handle):
+        raise BusyError("another process has just replaced the file")
 
 
 def is_writable(path: str) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..errors import GGUFError
-from ..targets import JOURNAL, UNDO, Naming, sync_folder
-from .locking import demand_writable, exclusive, is_busy, is_writable
+from ..targets import JOURNAL, UNDO, Naming, restoring, sync_folder
+from .locking import demand_named, demand_writable, exclusive, is_busy, is_writable
 from .record import (
     ADVICE,
     START,
@@ -54,6 +54,7 @@ def apply(path: str, handle: int, record: Record) -> None:
     """
     if not _is(handle, record.before):
         raise GGUFError("the file has changed since the edit was planned")
+    demand_named(path, handle)
     demand_writable(path)
     _demand_places(path)
     journal = journal_of(path)
@@ -121,44 +122,44 @@ def _remove(*paths: str) -> None:
             os.unlink(path)
 
 
-def keeping(path: str, record: Record | None) -> Naming:
+def keeping(path: str, handle: int, record: Record | None) -> Naming:
     """What leaves the record of a rewrite for `undo`, instead of that of an earlier change; or none.
 
-    The record gets its name just before the new file does: whatever fails until then leaves the old file. Where it is
-    interrupted between, the record is of no file that is there, which `undo` tells.
+    The record gets its name just before the new file does: whatever fails until then leaves the old file, and the old
+    record. Where it is killed between, the record is of no file that is there, which `undo` tells.
 
     Args:
-        path: The file, from `exclusive`.
+        path: The file.
+        handle: Its descriptor, from `exclusive`. If another file is there when the new one is whole, that stays.
         record: How to undo the rewrite; None where that is impossible.
 
     Raises:
         GGUFError: No record can stand beside the file, or this one is too large.
     """
     _demand_places(path)
-    return _forgetting(path) if record is None else _leaving(path, to_bytes(record))
+    return _forgetting(path, handle) if record is None else _leaving(path, handle, to_bytes(record))
 
 
-def _leaving(path: str, record: bytes) -> Naming:
+def _leaving(path: str, handle: int, record: bytes) -> Naming:
     """What leaves the record of a rewrite."""
 
     @contextlib.contextmanager
     def naming(changed: os.stat_result) -> Iterator[None]:
-        write_durably(undo_of(path), record, path)
-        _date(undo_of(path), changed)
-        try:
+        demand_named(path, handle)
+        with restoring(undo_of(path), lambda: not os.path.samestat(os.stat(path), changed)):
+            write_durably(undo_of(path), record, path)
+            _date(undo_of(path), changed)
             yield
-        except OSError:
-            _remove(undo_of(path))
-            raise
 
     return naming
 
 
-def _forgetting(path: str) -> Naming:
+def _forgetting(path: str, handle: int) -> Naming:
     """What removes the record of the last change as soon as the new file has its name."""
 
     @contextlib.contextmanager
     def naming(changed: os.stat_result) -> Iterator[None]:
+        demand_named(path, handle)
         yield
         with contextlib.suppress(OSError):  # it is of another time than the file, and undoes nothing
             _remove(undo_of(path))
@@ -234,7 +235,7 @@ def undo(path: str, rewrite: Callable[[Record, Naming], None]) -> None:
         if record.is_in_place and is_writable(path):
             apply(path, handle, reverse(record))
         else:
-            rewrite(record, _forgetting(path))
+            rewrite(record, _forgetting(path, handle))
 
 
 def trouble(path: str | os.PathLike[str]) -> str | None:

@@ -11,13 +11,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
+from ..errors import GGUFError
 from ..sources import FileSource, PathSource, on_disk
 from .copying import BLOCK, copy, early, to_border
 from .folders import own_folder
-from .locking import JOURNAL, UNDO, BusyError, is_still, lock
+from .locking import JOURNAL, UNDO, BusyError, is_still, lock, naming_alone
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
-from .replacement import Naming, real_path, remove_leftovers, replacing, sync_folder
+from .replacement import Naming, real_path, remove_leftovers, replacing, restoring, sync_folder
 
 __all__ = [
     "save",
@@ -28,6 +29,7 @@ __all__ = [
     "sync_folder",
     "replacing",
     "remove_leftovers",
+    "restoring",
     "lock",
     "is_still",
     "BusyError",
@@ -109,7 +111,8 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
     """Write files that belong together: all are whole on the disk before the first of them appears.
 
     They appear from the last to the first, so where the first is, all others are. Of an old set that is replaced the
-    first one goes before; so none is made of old and new files.
+    first one goes before, and comes back if no other can be replaced; so none is made of old and new files, also where
+    two processes write them at once.
 
     Args:
         files: The pieces of each, by path.
@@ -123,12 +126,12 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
     count = _counter([piece for pieces in files.values() for piece in pieces], show)
     paths = {real_path(path): pieces for path, pieces in files.items()}
     if len(paths) < len(files):
-        raise FileExistsError(errno.EEXIST, "two of the names are links to one file", next(iter(files)))
+        raise GGUFError("two of the names are links to one file")
     for path in paths:
         if os.path.isdir(path):  # would be found out when the first of an old set is gone
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     needed = [sum(_new_bytes(path, pieces) for path, pieces in paths.items()), *[0] * len(paths)]
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as last, contextlib.ExitStack() as stack:
         opened = [
             stack.enter_context(replacing(path, overwrite, room)) for path, room in zip(paths, needed, strict=False)
         ]
@@ -136,10 +139,19 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
             _fill(file, hasattr(os, "pread"), pieces, count)
             file.flush()
             os.fsync(file.fileno())
-        first = next(iter(paths))
-        if overwrite and len(paths) > 1 and os.path.lexists(first):
+        first, *others = paths
+        last.enter_context(naming_alone(os.path.dirname(first)))
+        if overwrite and others and os.path.lexists(first):
+            before = _files_of(others)
+            last.enter_context(restoring(first, lambda: _files_of(others) == before))
             os.unlink(first)
             sync_folder(os.path.dirname(first))
+
+
+def _files_of(paths: Sequence[str]) -> list[tuple[int, int] | None]:
+    """What tells the files that have these names from others; None of a name that none has."""
+    states = [os.stat(path) if os.path.exists(path) else None for path in paths]
+    return [state and (state.st_dev, state.st_ino) for state in states]
 
 
 def _counter(pieces: Iterable[Piece], show: Show | None) -> Callable[[int], None]:
@@ -283,6 +295,8 @@ def _write_all(file: BinaryIO, rest: memoryview, position: int) -> None:
     while rest:
         batch = rest[: to_border(position)]
         written = file.write(batch)
+        if written is not None and not 0 < written <= len(batch):
+            raise OSError(errno.EIO, f"the file says that it took {written} of {len(batch)} bytes")
         if written is None and isinstance(file, io.RawIOBase):  # of anything else that counts nothing it means all
             raise BlockingIOError(errno.EAGAIN, "the file takes no more now; let it block, so that writing waits")
         taken = len(batch) if written is None else written

@@ -56,6 +56,17 @@ def is_still(path: str, handle: int) -> bool:
 
 
 @contextlib.contextmanager
+def naming_alone(folder: str) -> Iterator[None]:
+    """Keep others from giving names in a folder to files that belong together, where the system has such locks."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            handle = os.open(folder or os.curdir, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            lock(handle, alone=True, wait=True)
+        yield
+
+
+@contextlib.contextmanager
 def unedited(path: str) -> Iterator[None]:
     """Keep those who would edit a file from it while it is replaced, if it is there.
 

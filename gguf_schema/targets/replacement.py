@@ -59,11 +59,13 @@ def replacing(
         GGUFError: An edit of it was interrupted.
         OSError: The disk is full, the folder cannot be written to, and the like; with the path.
     """
-    if not overwrite and os.path.lexists(path):
-        raise _error(errno.EEXIST, path)
+    with contextlib.suppress(FileNotFoundError):
+        os.lstat(path)  # a name that is too long is told now, not when all is written
+        if not overwrite:
+            raise _error(errno.EEXIST, path)
     folder = os.path.dirname(path)
     try:
-        temporary, handle = _temporary(path)
+        temporary, handle = _temporary(path, 0o600 if os.path.exists(like or path) else 0o666)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, path) from None
     with open(handle, "wb") as file, contextlib.ExitStack() as stack:
@@ -89,16 +91,21 @@ def replacing(
                 _remove(temporary, file)
             with contextlib.suppress(OSError):
                 file.close()
-            if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
-                raise _error(error.errno, path) from None
+            if isinstance(error, OSError) and _is_of(error, temporary):
+                raise type(error)(error.errno, error.strerror, path) from None
             raise
     sync_folder(folder)
 
 
-def _temporary(path: str) -> tuple[str, int]:
-    """A new file beside `path`: its name and descriptor. It is locked as long as it is open.
+def _is_of(error: OSError, temporary: str) -> bool:
+    """Whether what failed is a matter of the temporary file, of which nobody knows: its name, or the room for it."""
+    return error.filename == temporary or (error.filename is None and error.errno in FULL)
 
-    What killed processes left there is removed: nobody has it locked.
+
+def _temporary(path: str, mode: int) -> tuple[str, int]:
+    """A new file beside `path`, with these permissions less the process's umask: its name and descriptor.
+
+    It is locked as long as it is open. What killed processes left there is removed: nobody has it locked.
     """
     # Nobody renames or removes a name but who has the file of that name locked, and has then seen that it is its name:
     # - Its maker shares the lock, from `is_still` on until it has renamed or removed it; only then it closes it.
@@ -110,7 +117,7 @@ def _temporary(path: str) -> tuple[str, int]:
     temporary = next(names)
     while True:
         try:
-            handle = os.open(temporary, flags, 0o600)
+            handle = os.open(temporary, flags, mode)
         except FileExistsError:
             if not _remove_stale(temporary):
                 temporary = next(names)
@@ -143,7 +150,7 @@ def _remove_all_stale(names: Iterator[str]) -> None:
 def _remove_stale(temporary: str) -> bool:
     """Remove a temporary file if its process has ended; whether it was."""
     try:
-        handle = os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (AttributeError, OSError):  # not there, not ours, or Windows
         return False
     try:
@@ -176,20 +183,48 @@ def _remove(temporary: str, file: BinaryIO) -> None:
         os.unlink(temporary)
 
 
-def _keep_owner_and_mode(path: str, handle: int) -> None:
-    """Give a file the owner and the permissions of the one that is there, or the permissions of a new one."""
+@contextlib.contextmanager
+def restoring(path: str, has_failed: Callable[[], bool]) -> Iterator[None]:
+    """Let the name of a file be taken from it, or given to another one; it has it again if what it is for fails.
+
+    Args:
+        path: The name. Where no file has it, none has it afterwards.
+        has_failed: Asked at an error, which may come just behind what was to be done.
+    """
+    spare = _second_name(path)
     try:
+        yield
+    except BaseException:
+        if has_failed():
+            with contextlib.suppress(OSError):
+                os.replace(spare, path) if spare else os.unlink(path)
+        raise
+    finally:
+        if spare:
+            with contextlib.suppress(OSError):
+                os.unlink(spare)
+
+
+def _second_name(path: str) -> str | None:
+    """A name of a temporary file for a file that is there, too; None where it is not, or can have one name only."""
+    for name in _temporary_names(path):
+        try:
+            os.link(path, name)
+        except FileExistsError:
+            continue
+        except OSError:
+            return None
+        return name
+    return None
+
+
+def _keep_owner_and_mode(path: str, handle: int) -> None:
+    """Give a file the owner and the permissions of the one that is there."""
+    with contextlib.suppress(AttributeError, OSError):
         old = os.stat(path)
-    except OSError:
-        umask = os.umask(0)
-        os.umask(umask)
-        mode = 0o666 & ~umask
-    else:
-        mode = stat.S_IMODE(old.st_mode)
-        with contextlib.suppress(AttributeError, OSError):
+        with contextlib.suppress(OSError):
             os.fchown(handle, old.st_uid, old.st_gid)
-    with contextlib.suppress(AttributeError):
-        os.fchmod(handle, mode)
+        os.fchmod(handle, stat.S_IMODE(old.st_mode))
 
 
 def _keep_attributes(path: str, handle: int) -> None:
