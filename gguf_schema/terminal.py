@@ -1,14 +1,6 @@
 """Text from a file, made safe to print: names and values in a hostile file may hold commands for the terminal."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
-
-LONGEST_NAME = 200
-"""Characters of a name that is looked for, or may be meant: comparing takes the square of them."""
-
-
-LIKENESS = 0.8
-"""Of names, one of which may be meant by the other, the least ratio of difflib."""
 
 
 def printable(text: str) -> str:
@@ -24,7 +16,24 @@ def printable(text: str) -> str:
 
 
 def perhaps(name: str, names: Iterable[str]) -> str:
-    """What may have been meant by a name that is not there, as words behind a message; empty if nothing is near."""
-    others = [other for other in names if len(other) <= LONGEST_NAME] if len(name) <= LONGEST_NAME else []
-    near = get_close_matches(name, others, n=1, cutoff=LIKENESS)
-    return f"; is {near[0]!r} meant?" if near else ""
+    """What may have been meant by a name that is not there, as words behind a message; empty if nothing is near.
+
+    That is the name of which all but a quarter of the letters, in one place, is the same.
+    """
+    most = len(name) // 4
+    near = [(_apart(name, other), other) for other in names if abs(len(name) - len(other)) <= most]
+    apart, found = min(near, default=(most + 1, ""))
+    return f"; is {found!r} meant?" if apart <= most else ""
+
+
+def _apart(one: str, other: str) -> int:
+    """The letters between what two names begin and end with alike."""
+    start = _alike(one, other)
+    rests = one[start:], other[start:]
+    return max(map(len, rests)) - _alike(*(rest[::-1] for rest in rests))
+
+
+def _alike(one: str, other: str) -> int:
+    """The letters that both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (letter, its) in pairs if letter != its), min(len(one), len(other)))

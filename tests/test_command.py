@@ -11,6 +11,7 @@ import pytest
 import gguf_schema as gs
 from gguf_schema.cli import main
 from gguf_schema.demo import demo_model
+from gguf_schema.terminal import perhaps
 
 GGUF_SCHEMA = [sys.executable, "-m", "gguf_schema"]
 
@@ -256,3 +257,30 @@ def test_module_and_script_are_the_same():
     run = subprocess.run([*GGUF_SCHEMA, "info"], capture_output=True, text=True, check=False)
     assert run.returncode == 0
     assert run.stdout.startswith("GGUF v3")
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "meant"),
+    [
+        ("general.nane", ["general.type", "general.name"], "general.name"),
+        ("llama.context_lenght", ["llama.context_length"], "llama.context_length"),
+        ("output_norm.wait", ["output_norm.weight", "output.weight"], "output_norm.weight"),
+        ("blk.0.attn_k", ["blk.1.attn_k", "blk.0.attn_kv"], "blk.0.attn_kv"),
+        ("abab", ["ababab", "abaab"], "abaab"),
+        ("tokenizer.chat_template", ["tokenizer.ggml.tokens", "chat_template"], None),
+        ("general.name", ["general.architecture"], None),
+        ("a", ["b", ""], None),
+        ("", ["a"], None),
+        ("x" * 99, [], None),
+    ],
+)
+def test_names_that_may_be_meant(name, names, meant):
+    assert perhaps(name, names) == ("" if meant is None else f"; is '{meant}' meant?")
+    assert perhaps(name, names[::-1]) == perhaps(name, names)
+
+
+def test_hostile_names_are_looked_through_once():
+    """What compares all letters of two names with each other, as difflib does, takes a quarter of an hour for these."""
+    names = [f"{'aabb' * 50}{number:06}" for number in range(20_000)]
+    assert perhaps("ab" * 99, names) == ""
+    assert perhaps("aabb" * 50 + "x00000", names) == f"; is {names[0]!r} meant?"
