@@ -5,8 +5,10 @@ import io
 import json
 import math
 import os
+import re
 import struct
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -346,7 +348,10 @@ def test_the_padding_takes_up_a_difference_in_place(path):
     plan = planned(path, edit.Set("general.name", "gguf_schema demo!!"))
     assert plan.record is None
     assert plan.why_not == "metadata and tensor infos grow by 2 bytes; 1 are free before the data"
-    assert plan.written == plan.size
+    with gs.open(path) as model:
+        plan = edit.plan(model, [edit.Set("general.name", "gguf_schema demo!!")], in_place=True)
+        edit.apply(plan)
+    assert plan.written == plan.size + os.path.getsize(journal.undo_of(path))
 
 
 def test_a_reserve_shrinks_and_grows(path):
@@ -656,6 +661,75 @@ def test_missing_data_is_not_packed():
         edit.plan(model, [edit.Set("general.name", "x")])
         with pytest.raises(gs.GGUFError, match=r"tensor 'output_norm.weight': 256 bytes declared, the file ends"):
             edit.plan(model, [edit.OrderTensors(["output_norm.weight"])])
+
+
+def written_by(do):
+    """Bytes that this process gives to the system meanwhile, as Linux counts them."""
+    try:
+        before = int(re.search(r"wchar: (\d+)", Path("/proc/self/io").read_text())[1])
+    except OSError as error:
+        pytest.skip(f"this system counts no bytes: {error}")
+    do()
+    return int(re.search(r"wchar: (\d+)", Path("/proc/self/io").read_text())[1]) - before
+
+
+@pytest.fixture
+def heavy(tmp_path):
+    """A file of a MiB, a quarter of which is metadata, with some room."""
+    path = tmp_path / "heavy.gguf"
+    pairs = {"general.name": "a", "noise": np.arange(1 << 18, dtype=np.uint8)}
+    gs.write(path, pairs, {"a": np.ones(1 << 17, np.float32), "b": np.ones(1 << 16, np.float32)})
+    change(path, reserve=1 << 12)
+    os.unlink(journal.undo_of(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [edit.Set("general.name", "b")],
+        [edit.Set("general.name", "a longer name"), edit.RenameTensor("a", "c")],
+        [edit.Set("noise", np.full(1 << 18, 7, np.uint8))],
+        [edit.Set("new", np.full(1 << 13, 7, np.uint8), "[UINT8]")],
+        [edit.DeleteTensor("a")],
+        [edit.Align(64)],
+    ],
+)
+def test_as_many_bytes_are_written_as_the_plan_tells(heavy, edits):
+    """The record to undo them, too; whether it is a patch or a new file."""
+    with gs.open(heavy) as model:
+        plan = edit.plan(model, edits, in_place=True)
+        assert written_by(lambda: edit.apply(plan)) == plan.written
+    kept = os.path.getsize(journal.undo_of(heavy))
+    assert plan.written - kept == (plan.size if plan.record is None else sum(map(len, plan.record.replaced)))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.4, 0.45, 0.55, 0.7, 0.9])
+def test_the_way_that_writes_less_is_taken(path, share):
+    """A patch writes what changes three times, a new file all once and what it lacks of the old one again."""
+    size = 1 << 16
+    gs.write(
+        path, {"noise": np.zeros(size, np.uint8)}, {"a": np.zeros(int(size * (1 / share - 1)), np.uint8).view(np.int8)}
+    )
+    plan = planned(path, edit.Set("noise", np.ones(size, np.uint8)))
+    patch, new = 3 * size, path.stat().st_size + size
+    assert abs(plan.written - min(patch, new)) < 2000
+    assert (plan.record is None) == (patch > new)
+    assert (plan.why_not == "less is written so") == (patch > new)
+
+
+def test_a_patch_in_very_many_places_is_a_new_file(path, monkeypatch):
+    """Which can be undone if it takes no more parts than that, either."""
+    for most, number in (7, 3), (6, 2):
+        monkeypatch.setattr("gguf_schema.journal.MOST_PARTS", most)
+        monkeypatch.setattr("gguf_schema.journal.record.MOST_PARTS", most)
+        keys = "llama.context_length", "llama.feed_forward_length", "llama.rope.dimension_count"
+        assert change(path, *(edit.Set(key, 5) for key in keys[:number])).record is not None
+        edit.undo(path)
+    plan = change(path, *(edit.Set(key, 5) for key in keys))
+    assert (plan.record, plan.kept, plan.why_not) == (None, None, "too many places would change")
+    assert str(plan).endswith("; it cannot be undone")
+    assert os.listdir(path.parent) == ["model.gguf"]
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -370,6 +370,46 @@ def test_what_cannot_be_meant_is_said_at_once(capsys, words, message):
     assert sorted(os.listdir()) == ["model.gguf", "pipe"]
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="this system has no such device")
+def test_what_never_ends_is_no_value_and_no_list(capsys, monkeypatch):
+    monkeypatch.setattr("gguf_schema.edit.values.LARGEST", 1000)
+    monkeypatch.setattr("gguf_schema.cli.edit.LARGEST", 2000)
+    Path("edits.json").write_text('[{"set": "general.name", "file": "/dev/zero"}]')
+    for words, message in (
+        (["set", "model.gguf", "new.gguf", "general.name=@/dev/zero"], "/dev/zero has more than 1000 bytes"),
+        (["edit", "model.gguf", "new.gguf", "edits.json"], "/dev/zero has more than 1000 bytes"),
+        (["edit", "model.gguf", "new.gguf", "/dev/zero"], "/dev/zero: no list of edits: it has more than 2000 bytes"),
+    ):
+        status, _, err = run(capsys, *words)
+        assert (status, message in err) == (2, True), err
+    Path("value").write_bytes(b"x" * 1000)
+    assert run(capsys, "set", "model.gguf", "new.gguf", "general.name=@value")[0] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_that_may_not_be_written_to_has_no_edit_to_undo(capsys, no_root):
+    os.mkfifo("pipe", 0o444)
+    for option in "--undo", "--recover":
+        status, _, err = run(capsys, "edit", option, "pipe")
+        assert (status, "to undo" in err or "no edit of it was interrupted" in err) in ((2, True), (0, True))
+
+
+def test_no_manifest_is_made_of_a_half_edited_file(capsys, path):
+    assert run(capsys, "set", "-i", "model.gguf", "llama.context_length=5")[0] == 0
+    os.rename("model.gguf.undo", "model.gguf.journal")
+    status, _, err = run(capsys, "hash", "model.gguf", "--manifest", "new")
+    assert (status, "was interrupted" in err) == (2, True)
+    assert sorted(os.listdir()) == ["model.gguf", "model.gguf.journal"]
+
+
+def test_a_plan_is_told_before_it_is_done(capsys, path, monkeypatch):
+    def apply(plan, show):
+        assert str(plan) in capsys.readouterr().err
+
+    monkeypatch.setattr(edit, "apply", apply)
+    assert run(capsys, "set", "-i", "model.gguf", "llama.context_length=5")[0] == 0
+
+
 @pytest.mark.parametrize(
     "words",
     [

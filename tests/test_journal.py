@@ -743,6 +743,32 @@ def test_a_record_that_lets_all_of_a_large_file_be_read_is_none(path):
         undo(path)
 
 
+@pytest.mark.parametrize(
+    ("size", "parts", "checked"),
+    [
+        (2 * len(OLD), [[0, len(OLD)]] * 2, []),
+        (len(OLD), [[0, 0]] * record.MOST_PARTS + [[0, len(OLD)]], []),
+        (len(OLD), [[0, len(OLD)]], [[0, 0]] * (record.LARGEST_LINE // 5)),
+    ],
+    ids=["what there is twice", "very many parts", "very many ranges"],
+)
+def test_a_small_record_of_something_large_is_none(path, size, parts, checked):
+    fields = {
+        "before": [size, [], ""],
+        "after": [len(OLD), checked, hashlib.sha256(b"").hexdigest()],
+        "parts": parts,
+        "in_place": False,
+        "undo": False,
+    }
+    body = json.dumps(fields).encode() + b"\n"
+    place = path.with_name("file.gguf.undo")
+    place.write_bytes(record.FIRST_LINE.format(hashlib.sha256(body).hexdigest()).encode() + body)
+    os.utime(place, ns=(0, os.stat(path).st_mtime_ns))
+    with pytest.raises(GGUFError, match="no record of a change"):
+        undo_rewrite(path)
+    assert path.read_bytes() == OLD
+
+
 @posix
 @pytest.mark.parametrize("name", ["journal", "undo"])
 def test_nobody_waits_for_a_pipe(path, name):

@@ -286,7 +286,7 @@ def test_a_set_whose_first_name_is_wrong(prefix, tmp_path):
 def test_a_shard_that_is_no_file(prefix):
     path_of(prefix, 2).unlink()
     path_of(prefix, 2).mkdir()
-    with pytest.raises(gs.ShardError, match=r"m-00002-of-00003.gguf cannot be read: Is a directory$") as caught:
+    with pytest.raises(gs.ShardError, match=r"m-00002-of-00003.gguf cannot be read: it is no file$") as caught:
         gs.open(path_of(prefix, 1))
     assert caught.value.code == "shard-unreadable"
 
@@ -372,6 +372,15 @@ def test_what_is_no_limit_of_a_shard(limits):
 def test_shards_as_text():
     with gs.open(model()) as opened:
         assert str(split(opened, max_tensors=9)).splitlines()[0].startswith("…-00001-of-00002.gguf: 9 tensors, ")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_shard_that_is_a_pipe_is_not_waited_for(prefix):
+    path_of(prefix, 2).unlink()
+    os.mkfifo(path_of(prefix, 2))
+    with pytest.raises(gs.ShardError, match=r"00002-of-00003.gguf cannot be read: it is no file") as refused:
+        gs.open(path_of(prefix, 1))
+    assert refused.value.code == "shard-unreadable"
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -6,10 +6,11 @@
 
 The file has 300 tensors, a reserve, and a chat template with 12 KB of noise behind it, so that all of that moves; with
 --vocabulary the metadata of another file stands before them. Each round edits the template twice: by a patch, beside a
-command that only prints its help; and by a new file, where the reserve does not suffice, beside a plain copy
+command that only prints its help, in turns; and by a new file, where the reserve does not suffice, beside a plain copy
 (`shutil.copyfile` and fsync) that takes the place of an older one, too: letting go of a large file takes time. They
 change turns. Figures are medians over the rounds. It needs room for four files.
 
+    written    bytes that the process gives to the system during a patch, as Linux counts them
     beyond     milliseconds of the command that patches, less those of the one that prints its help
     within     milliseconds from opening the file to the end of the patch, in a process that runs already
     new file   the plain copy's time by that of the edit: 1 is as fast, less is slower
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -75,12 +77,18 @@ def command(*arguments: str | Path) -> None:
 
 def edited(path: Path, text: str, *, is_patch: bool) -> int:
     """Edit the template; the bytes that were written."""
+    before = bytes_written()
     with gs.open(path) as model:
         plan = edit.plan(model, [edit.Set(KEY, text)], in_place=True)
         if (plan.record is not None) != is_patch:
             raise SystemExit(f"expected another plan than {plan}")
         edit.apply(plan)
-        return plan.written
+    return bytes_written() - before
+
+
+def bytes_written() -> int:
+    """Bytes that this process has given to the system."""
+    return int(Path("/proc/self/io").read_text().partition("wchar: ")[2].partition("\n")[0])
 
 
 def copied(path: Path, target: Path) -> None:
@@ -94,8 +102,9 @@ def copied(path: Path, target: Path) -> None:
 
 def measured(path: Path, target: Path, number: int) -> tuple[float, float, float, int]:
     """One round: seconds beyond start-up, seconds within a process, speed of a new file, bytes of a patch."""
-    start = taken(lambda: command("set", "--help"))
-    beyond = taken(lambda: command("set", "--in-place", path, f"{KEY}={'x' * number}")) - start
+    commands = [("set", "--help"), ("set", "--in-place", path, f"{KEY}={'x' * number}")]
+    took = [taken(partial(command, *each)) for each in (commands if number % 2 else commands[::-1])]
+    beyond = (took[1] - took[0]) * (1 if number % 2 else -1)
     written: list[int] = []
     within = taken(lambda: written.append(edited(path, "y" * (100 + number), is_patch=True)))
     ways = [lambda: copied(path, target), lambda: edited(path, "z" * 2 * RESERVE, is_patch=False)]

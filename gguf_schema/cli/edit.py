@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ..edit import Edit
 
 
+LARGEST = 1 << 26
+"""Bytes of a list of edits: what is read of one takes ten times as much memory."""
+
 LISTS = (".toml", ".json")
 """What no new GGUF file is called."""
 
@@ -51,11 +54,13 @@ def _edits(words: Sequence[str]) -> "list[Edit]":
     (name,) = words
     if name == "-":
         stdin: Any = named(name)
-        data, name, is_toml = stdin.read(), "standard input", None
+        data, name, is_toml = stdin.read(LARGEST + 1), "standard input", None
     else:
         with open(name, "rb") as file:
-            data = file.read()
+            data = file.read(LARGEST + 1)
         is_toml = name.lower().endswith(".toml") if name.lower().endswith(LISTS) else None
+    if len(data) > LARGEST:
+        raise UsageError(f"{name}: no list of edits: it has more than {LARGEST} bytes")
     try:
         return edits_of(data, is_toml, os.path.dirname(name))
     except GGUFError as error:

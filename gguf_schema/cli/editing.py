@@ -56,7 +56,6 @@ def run(
     if out is not None:
         demand_replaceable(out, args.force, files_of(args.file))
     _demand_whole(args)
-    status = 0
     with model(args) as opened:
         if out is not None and out in opened.metadata:
             raise UsageError(f"{NO_OUT}: {out!r} is a key of the file")
@@ -74,16 +73,15 @@ def run(
             from ..edit.preview import preview
 
             return preview(plan, args.file), 0
+        for told in *plan.changes, plan:
+            say(args.file if out in (None, "-") else out, str(told))
         if out is None:
             _apply(args.file, plan)
         elif out == "-":
-            status = tell(edit.chunks(plan))
+            return None, tell(edit.chunks(plan))
         else:
             save(out, lambda show: edit.save(plan, out, overwrite=args.force, show=show))
-    if status == 0:
-        for told in *plan.changes, plan:
-            say(args.file if out in (None, "-") else out, str(told))
-    return None, status
+    return None, 0
 
 
 def _demand_whole(args: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ import argparse
 
 from ..errors import GGUFError
 from .arguments import Commands, UsageError, model_command
-from .streams import files_of, model, put, say
+from .streams import demand_settled, files_of, model, put, say
 from .writing import demand_no_model
 
 KINDS = {
@@ -30,6 +30,7 @@ def hash(args: argparse.Namespace) -> str | tuple[str, int] | None:
         if args.json:
             raise UsageError("--manifest goes with no --json")
         demand_no_model(args.manifest, args.force, files_of(args.file))
+        demand_settled([args.file])
     whole = [name for name in ALGORITHMS if name in (named or ["sha256"])]
     with model(args) as opened, progress(args.file) as show:
         found = list(hashes(opened, [name for name in whole if ALGORITHMS[name].is_hash], whole, show))

@@ -9,8 +9,8 @@ from ..file import Model
 from ..journal import Record, Span
 from ..sources import FileSource, Source
 from ..targets import Naming, Piece, Range, Show, Target, bytes_piece, chunks_of, save_pieces
-from .parts import NewPart, Zeros, inverse, joined, start_of
-from .planning import MOST_KEPT, Plan
+from .parts import NewPart, Zeros
+from .planning import Plan
 
 
 def save(plan: Plan, target: Target, *, overwrite: bool = True, show: Show | None = None) -> None:
@@ -77,7 +77,7 @@ def apply(plan: Plan, show: Show | None = None) -> None:
         if plan.record is not None:
             journal.apply(path, handle, plan.record)
             return
-        naming = journal.keeping(path, handle, _record_of_rewrite(plan))
+        naming = journal.keeping(path, handle, plan.kept)
         save_pieces(path, _pieces(plan.model, plan.parts), show=show, naming=naming)
 
 
@@ -149,13 +149,3 @@ def _piece(source: Source, part: NewPart) -> Piece:
     if isinstance(part, Span):
         return Piece("what was there", part.size, Range(source, part.start))
     return bytes_piece("what is new", part)
-
-
-def _record_of_rewrite(plan: Plan) -> Record | None:
-    """How to undo a rewrite, if that is possible."""
-    if not plan.can_be_undone:
-        return None
-    model = plan.model
-    parts = tuple(span if is_kept else joined(model, [span]) for span, is_kept in inverse(plan.parts, model.size))
-    after = journal.identity(plan.size, [(0, joined(model, start_of(plan.head_parts, MOST_KEPT)))])
-    return Record(journal.identity(model.size, ()), after, parts)

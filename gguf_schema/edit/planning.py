@@ -26,6 +26,7 @@ from .parts import (
     joined,
     merged,
     size_of,
+    start_of,
     with_offsets,
 )
 from .reserve import MOST_IN_PLACE, place_of, room, with_room, without_room
@@ -49,6 +50,7 @@ class Plan:
         in_place: Whether the file itself is to be changed.
         changes: What no edit names, and will still differ: bytes around the tensors.
         record: Of a patch in place how it is done, and undone; None where a new file is made.
+        kept: Of a new file in place how it is undone; None where too much would have to be kept for that.
         why_not: Where the file itself is to be changed, but not patched, the reason.
     """
 
@@ -59,6 +61,7 @@ class Plan:
     in_place: bool
     changes: tuple[Lost, ...] = ()
     record: Record | None = None
+    kept: Record | None = None
     why_not: str = ""
 
     @property
@@ -78,12 +81,12 @@ class Plan:
 
     @property
     def written(self) -> int:
-        """Bytes that are written, the journal included."""
+        """Bytes that are written, the record to undo them included."""
         if self.record is None:
-            return self.size
+            return self.size + (journal.size_on_disk(self.kept) if self.kept else 0)
         if self.changes_nothing:
             return 0
-        return sum(map(len, self.record.replaced)) + len(journal.to_bytes(self.record))
+        return sum(map(len, self.record.replaced)) + journal.size_on_disk(self.record)
 
     @property
     def read(self) -> int:
@@ -94,9 +97,8 @@ class Plan:
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether a change in place leaves a record: not where it would hold too much that a new file lacks."""
-        lost = (span.size for span, is_kept in inverse(self.parts, self.model.size) if not is_kept)
-        return self.record is not None or sum(lost) <= MOST_KEPT
+        """Whether a change in place leaves a record."""
+        return self.record is not None or self.kept is not None
 
     def __str__(self) -> str:
         """What would be done, on a line."""
@@ -106,7 +108,8 @@ class Plan:
             reason = f" ({self.why_not})" if self.why_not else ""
             place = "a new file in the place of the old one" if self.in_place else "a new file"
             undo = "; it cannot be undone" if self.in_place and not self.can_be_undone else ""
-            return f"{place}{reason}: {self.size} bytes, {self.read} of them copied{undo}"
+            kept = f"; {self.written - self.size} more to undo it" if self.kept else ""
+            return f"{place}{reason}: {self.size} bytes, {self.read} of them copied{kept}{undo}"
         changes = self.record.changes()
         first, last = changes[0], changes[-1]
         size = sum(len(change.new) for change in changes)
@@ -161,9 +164,30 @@ def plan(model: Model, edits: Iterable[Edit], *, in_place: bool = False, reserve
         raise GGUFError("only a file with a path can be changed in place")
     growth = None if is_anew else head_size - model.infos_end
     if why_not := _why_not(model, model.source, whole.parts, growth):
-        return replace(whole, why_not=why_not)
-    windows = [_window(model, *moved) for moved in _moved(whole.parts)]
-    return replace(whole, record=journal.in_place(model.size, windows))
+        return _anew(whole, why_not)
+    record = journal.in_place(model.size, [_window(model, *moved) for moved in _moved(whole.parts)])
+    if len(record.parts) > journal.MOST_PARTS:
+        return _anew(whole, "too many places would change")
+    patch = replace(whole, record=record)
+    if patch.written <= whole.size:
+        return patch
+    return min(patch, _anew(whole, "less is written so"), key=lambda plan: plan.written)
+
+
+def _anew(plan: Plan, why_not: str) -> Plan:
+    """The plan of a new file in the place of the old one."""
+    return replace(plan, kept=_record_of(plan), why_not=why_not)
+
+
+def _record_of(plan: Plan) -> Record | None:
+    """How to undo a new file in the place of the old one, if that is possible."""
+    model = plan.model
+    spans = list(inverse(plan.parts, model.size))
+    if len(spans) > journal.MOST_PARTS or sum(span.size for span, is_kept in spans if not is_kept) > MOST_KEPT:
+        return None
+    parts = tuple(span if is_kept else joined(model, [span]) for span, is_kept in spans)
+    after = journal.identity(plan.size, [(0, joined(model, start_of(plan.head_parts, MOST_KEPT)))])
+    return Record(journal.identity(model.size, ()), after, parts)
 
 
 def _with_room_to_share(unchanged: Unchanged, head: Head, least: int) -> Head:
@@ -196,7 +220,7 @@ def _with_fitting_room(unchanged: Unchanged, head: Head) -> Head:
 
 
 def _why_not(model: Model, source: FileSource, parts: Sequence[NewPart], growth: int | None) -> str:
-    """Why a patch is impossible, or dearer than a new file; empty where it is neither.
+    """Why a patch is impossible; empty where it is not.
 
     Args:
         model: The file as it is.
@@ -216,8 +240,6 @@ def _why_not(model: Model, source: FileSource, parts: Sequence[NewPart], growth:
     changed = sum(sum(map(size_of, moved)) for _, moved in _moved(parts))
     if changed > MOST_IN_PLACE:
         return f"{changed} bytes would change place"
-    if 3 * changed > model.size:
-        return "less is written so"
     if changed and not journal.is_writable(os.path.realpath(source.name)):
         return "it may not be written to"
     return ""

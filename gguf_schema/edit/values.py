@@ -17,6 +17,9 @@ from ..values import FLOATS
 from .types import type_text
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
+LARGEST = 1 << 28
+"""Bytes of a file that is taken for a value; some devices never end."""
+
 BITS = re.compile(r"nan\(0x([0-9a-f]+)\)")
 
 
@@ -135,7 +138,7 @@ def text_of(path: str) -> str:
     """All that is in a file, byte by byte.
 
     Raises:
-        GGUFError: Nothing can be called so.
+        GGUFError: Nothing can be called so, or it is longer than values are.
         OSError: It cannot be read.
     """
     try:
@@ -143,4 +146,7 @@ def text_of(path: str) -> str:
     except ValueError:  # a null byte, or what cannot be encoded
         raise GGUFError(f"expected the name of a file, found {path!r:.100}") from None
     with file:
-        return file.read().decode("utf-8", "surrogateescape")
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise GGUFError(f"{path} has more than {LARGEST} bytes, which is no value")
+    return data.decode("utf-8", "surrogateescape")

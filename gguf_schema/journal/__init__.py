@@ -11,10 +11,24 @@ patching    differences, changes, recovery, undoing
 from ..targets import BusyError
 from .locking import exclusive, is_writable
 from .patching import apply, journal_of, keeping, recover, trouble, undo, undo_of
-from .record import LARGEST, Change, Identity, Part, Record, Span, identity, in_place, size_of, to_bytes
+from .record import (
+    LARGEST,
+    MOST_PARTS,
+    Change,
+    Identity,
+    Part,
+    Record,
+    Span,
+    identity,
+    in_place,
+    size_of,
+    size_on_disk,
+    to_bytes,
+)
 
 __all__ = [
     "LARGEST",
+    "MOST_PARTS",
     "BusyError",
     "Change",
     "Identity",
@@ -30,6 +44,7 @@ __all__ = [
     "keeping",
     "recover",
     "size_of",
+    "size_on_disk",
     "to_bytes",
     "trouble",
     "undo",

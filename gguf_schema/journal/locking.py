@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..targets import BusyError, is_still, lock
 
-BINARY = getattr(os, "O_BINARY", 0)
+FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would wait for whoever writes
 
 
 @contextlib.contextmanager
@@ -24,7 +24,7 @@ def exclusive(path: str) -> Iterator[int]:
         BusyError: Somebody else edits the file, or replaces it, or has done so this moment.
         OSError: It cannot be opened.
     """
-    handle = os.open(path, (os.O_RDWR if is_writable(path) else os.O_RDONLY) | BINARY)
+    handle = os.open(path, (os.O_RDWR if is_writable(path) else os.O_RDONLY) | FLAGS)
     try:
         if lock(handle, alone=True) is False:
             raise BusyError("another process is editing the file")
@@ -47,7 +47,7 @@ def demand_named(path: str, handle: int) -> None:
 def is_writable(path: str) -> bool:
     """Whether this process may write to a file. Of one that it may not, the folder may still let it be replaced."""
     try:
-        os.close(os.open(path, os.O_RDWR | BINARY))
+        os.close(os.open(path, os.O_RDWR | FLAGS))
     except OSError:
         return False
     return True

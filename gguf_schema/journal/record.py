@@ -19,6 +19,10 @@ FIRST_LINE = "gguf-schema journal 1 {}\n"
 LARGEST = 1 << 25
 """Bytes of a record at most: a larger one is neither written nor read."""
 
+MOST_PARTS = 1 << 16
+LARGEST_LINE = 64 * MOST_PARTS
+"""Parts in a record at most, and bytes of the line that has them: JSON takes ten times as much when it is read."""
+
 START = FIRST_LINE.partition("{}")[0].encode()
 
 
@@ -169,12 +173,8 @@ def reverse(record: Record) -> Record:
     return Record(record.after, record.before, parts, replaced, not record.is_undo)
 
 
-def to_bytes(record: Record) -> bytes:
-    """The record as it stands on disk.
-
-    Raises:
-        GGUFError: It is too large to be read again.
-    """
+def _line(record: Record) -> bytes:
+    """The line of JSON."""
     fields = {
         "before": record.before,
         "after": record.after,
@@ -182,13 +182,31 @@ def to_bytes(record: Record) -> bytes:
         "in_place": record.is_in_place,
         "undo": record.is_undo,
     }
-    line = json.dumps(fields).encode() + b"\n"
-    body = [line, *(part for part in record.parts if isinstance(part, bytes)), *record.replaced]
-    first = _first_line(body)
-    size = len(first) + sum(map(len, body))
-    if size > LARGEST:
-        raise GGUFError(f"the record of the change would be of {size} bytes, {LARGEST} are the most")
-    return b"".join([first, *body])
+    return json.dumps(fields).encode() + b"\n"
+
+
+def _payload(record: Record) -> list[bytes]:
+    """What follows the line."""
+    return [*(part for part in record.parts if isinstance(part, bytes)), *record.replaced]
+
+
+def size_on_disk(record: Record) -> int:
+    """The bytes of a record as it stands on disk."""
+    return len(_first_line([])) + len(_line(record)) + sum(map(len, _payload(record)))
+
+
+def to_bytes(record: Record) -> bytes:
+    """The record as it stands on disk.
+
+    Raises:
+        GGUFError: It is too large to be read again.
+    """
+    line, payload = _line(record), _payload(record)
+    data = b"".join([_first_line([line, *payload]), line, *payload])
+    if len(data) > LARGEST or len(line) > LARGEST_LINE or len(record.parts) > MOST_PARTS:
+        problem = f"the record of the change would be of {len(data)} bytes in {len(record.parts)} parts"
+        raise GGUFError(f"{problem}; {LARGEST} and {MOST_PARTS} are the most")
+    return data
 
 
 def _first_line(body: Iterable[bytes]) -> bytes:
@@ -210,7 +228,7 @@ def load(path: str) -> Record:
         raise GGUFError(f"{path} is no file: {ADVICE}")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        first, line = (file.readline(size), file.readline(size)) if size <= LARGEST else (b"", b"")
+        first, line = (file.readline(LARGEST_LINE), file.readline(LARGEST_LINE)) if size <= LARGEST else (b"", b"")
         payload = file.read(size) if first else b""
     if first != _first_line([line, payload]):
         raise GGUFError(f"{path} is damaged, or no record of a change: {ADVICE}")
@@ -225,6 +243,8 @@ def load(path: str) -> Record:
 
 
 def _record(fields: Any, payload: bytes) -> Record:
+    if len(fields["parts"]) > MOST_PARTS:
+        raise ValueError("too many parts")
     sizes = [_number(part) for part in fields["parts"] if not isinstance(part, list)]
     sizes = sizes * (2 if fields["in_place"] else 1)
     if sum(sizes) != len(payload):
@@ -251,14 +271,19 @@ def _number(given: Any) -> int:
 
 
 def _is_sound(record: Record) -> bool:
-    """Whether all of the old file is there, no range is outside of its file, and what is compared may be held."""
+    """Whether all of the old file is there, no range is outside of its file or taken twice, and what is compared fits.
+
+    So the old file is no larger than the new one and the record together, and what is compared may be held.
+    """
     before, after = record.before, record.after
     spans = [(part, after.size) for part in (*record.parts, *after.checked) if isinstance(part, Span)]
     spans += [(span, before.size) for span in before.checked]
     is_inside = all(sum(span) <= size for span, size in spans)
+    kept = sum(part.size for part in record.parts if isinstance(part, Span))
     is_of_one_size = before.size == after.size or not record.is_in_place
     checked = max(sum(map(size_of, known.checked)) for known in (before, after))
-    return is_inside and is_of_one_size and checked <= LARGEST and before.size == sum(map(size_of, record.parts))
+    is_whole = before.size == sum(map(size_of, record.parts)) and kept <= after.size
+    return is_inside and is_of_one_size and checked <= LARGEST and is_whole
 
 
 def write_durably(path: str, data: bytes, like: str) -> None:

@@ -109,6 +109,8 @@ SHOWN = 5
 
 
 def _opened(name: ShardName, check: bool, max_nesting: int) -> Model:
+    if not os.path.isfile(str(name)):  # a pipe would wait for whoever writes
+        raise _wrong(name, "cannot be read: it is no file", "shard-unreadable")
     try:
         return file.open(str(name), check=check, max_nesting=max_nesting)
     except GGUFError as error:
