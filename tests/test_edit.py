@@ -995,6 +995,14 @@ def test_the_preview_shows_the_differences(path):
     assert preview(planned(path), "model.gguf") == "nothing to do"
 
 
+def test_the_preview_shows_another_alignment(path):
+    """By the edit of that name, and by a value of the key."""
+    for step in edit.Align(256), edit.Set("general.alignment", 256, T.UINT32):
+        lines = preview(planned(path, step), "model.gguf").splitlines()
+        assert lines[:3] == ["--- model.gguf", "+++ model.gguf (edited)", "~ alignment: 32 -> 256"]
+        assert "+ general.alignment: UINT32 = 256" in lines
+
+
 @pytest.mark.parametrize("path", corpus_files("*.gguf"), ids=lambda path: path.stem)
 def test_real_files_come_back(path):
     edited = new_file(path.read_bytes(), edit.Set("a.b", [1.5, math.nan], ArrayType(T.FLOAT32)), reserve=100)
