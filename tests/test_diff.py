@@ -524,6 +524,8 @@ def test_notes_are_no_difference():
     gap = model((0, 64), one + bytes(32) + two)
     odd = model((0, 64), one + bytes(31) + b"x" + two)
     assert kinds(gap, odd) == [("padding", "")]
+    (note,) = found(odd, model((0, 64), one + bytes(31) + b"y" + two))  # as many, but others
+    assert (note.kind, note.old, note.new) == ("padding", 1, 1)
     assert kinds(model((0, 32), one + two, b"more"), model((0, 32), one + two, b"less")) == [("tail", "")]
 
 
