@@ -203,6 +203,21 @@ def test_a_file_whose_data_others_changed_is_not_put_back(path, is_patch):
     assert len(undone) == (not is_patch)
 
 
+@pytest.mark.parametrize("is_patch", [True, False])
+@pytest.mark.parametrize("data", [b"!" + NEW[1:], NEW[:5999] + b"!" + NEW[6000:], NEW + b"!", NEW[:-1], OLD, b""])
+def test_a_file_that_others_changed_is_not_put_back_though_its_time_is_the_same(path, is_patch, data):
+    """As on a file system that tells no fractions of a second: what the edit looked at tells, and the size."""
+    change(path) if is_patch else rewrite(path)
+    kept = os.stat(journal.undo_of(path)).st_mtime_ns
+    path.write_bytes(data)
+    os.utime(path, ns=(kept, kept))
+    undone = []
+    with pytest.raises(GGUFError, match="has changed since its last edit"):
+        journal.undo(str(path), lambda *given: undone.append(given))
+    assert (path.read_bytes(), undone) == (data, [])
+    assert names(path) == ["file.gguf", "file.gguf.undo"]
+
+
 @pytest.mark.parametrize("cut", [0, 10, 80, 200, -1])
 def test_a_damaged_journal_is_refused(path, cut):
     torn(path, OLD)
