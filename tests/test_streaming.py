@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 
 import gguf_schema as gs
+from gguf_schema import edit
 from gguf_schema.blocks import block
 from gguf_schema.cli import main
 from gguf_schema.convert import convert
+from gguf_schema.shards import merge, open_shards, split
 from gguf_schema.targets import chunks_of, copying, pieces
 from gguf_schema.targets.copying import BATCH, BLOCK
 
@@ -364,6 +366,49 @@ def test_progress_ends_with_the_whole(folder, path, small_chunks, monkeypatch):
     assert done[-1] == path.stat().st_size
     assert len(done) > 2 * len(DATA) // 1000
     assert max(after - before for before, after in itertools.pairwise(done)) <= 1000
+
+
+def written_again(model, folder, show):
+    gs.write(folder / "out", model.metadata, model.tensors, show=show)
+
+
+def converted(model, folder, show):
+    convert(model, order=">").save(folder / "out", show=show)
+
+
+def divided(model, folder, show):
+    split(model, max_tensors=2).save(folder / "out", show=show)
+
+
+def merged(model, folder, show):
+    split(model, max_tensors=2).save(folder / "in")
+    with open_shards(folder / "in-00001-of-00003.gguf") as shards:
+        merge(shards).save(folder / "out", show=show)
+
+
+def edited(model, folder, show):
+    edit.save(edit.plan(model, [edit.DeleteTensor("1"), edit.Align(64)]), folder / "out", show=show)
+
+
+@pytest.mark.parametrize("is_on_disk", [True, False])
+@pytest.mark.parametrize("action", [written_again, converted, divided, merged, edited])
+def test_progress_of_every_operation_goes_up_to_the_whole_of_all_files(
+    tmp_path, action, is_on_disk, small_chunks, monkeypatch
+):
+    monkeypatch.setattr(copying, "STEP", 1000)
+    data = written({str(number): np.full(1000 + number, number, np.float32) for number in range(5)})
+    (tmp_path / "model.gguf").write_bytes(data)
+    shown = []
+    with gs.open(tmp_path / "model.gguf" if is_on_disk else data) as model:
+        action(model, tmp_path, lambda *counts: shown.append(counts))
+    files = list(tmp_path.glob("out*"))
+    assert len(files) == (3 if action is divided else 1)
+    size = sum(file.stat().st_size for file in files)
+    done = [done for done, _ in shown]
+    assert {whole for _, whole in shown} == {size}
+    assert done == sorted(done)
+    assert done[-1] == size
+    assert max(after - before for before, after in itertools.pairwise([0, *done])) <= 1000
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system has no such call")
