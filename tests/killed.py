@@ -7,10 +7,10 @@ counts as JSON, and fails where a file is neither old nor new.
 import itertools
 import json
 import os
-import random
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 import gguf_schema as gs
 from gguf_schema import edit, journal
 from gguf_schema.cli.streams import models_in
-from tests.killing import killed, restore
+from tests.killing import at_random, killed, restore
 
 TEXT = "x" * 3000
 EDITS = [edit.Set("general.name", "A longer name than before"), edit.Set("tokenizer.chat_template", TEXT)]
@@ -129,7 +129,7 @@ class Scenario:
         assert (self.new == first) == (name not in ("patch", "rewrite"))
 
     def kill(self, last=0, torn=False, delay=None):
-        """Kill it once, and look at what is left; what is counted of that."""
+        """Kill it once, and look at what is left; what is counted of that: nothing if it ended before."""
         restore(self.path.parent, self.kept)
         made, ended = killed(lambda: self.action(self.path), last, torn, delay)
         found = look(self.path, self.old, self.new)
@@ -150,9 +150,8 @@ def main(folder: str, moments: str) -> None:
         for last in range(1, len(small.calls)):
             counts += small.kill(last) + small.kill(last, torn=True)
         large = Scenario(path, name, 1 << 22)
-        wanted = counts["random"] + int(moments) // len(SCENARIOS)
-        while counts["random"] < wanted:
-            counts += large.kill(delay=(0.25 + 0.75 * random.random()) * large.seconds)
+        for found in at_random(partial(large.kill, 0, False), large.seconds, int(moments) // len(SCENARIOS)):
+            counts += found
     print(json.dumps(counts))
 
 

@@ -6,7 +6,6 @@ each scenario; prints counts as JSON, and fails where something is neither old n
 
 import json
 import os
-import random
 import sys
 import time
 from collections import Counter
@@ -18,7 +17,7 @@ import pytest
 import gguf_schema as gs
 from gguf_schema.cli.streams import models_in
 from gguf_schema.shards import merge, open_shards, split
-from tests.killing import killed, restore
+from tests.killing import at_random, killed, restore
 
 
 def model(path, value):
@@ -55,9 +54,47 @@ def look(folder, old, new):
     return "incomplete"
 
 
-def main(folder: str, moments: str) -> None:
-    """Kill at each call, then at random; print what happened."""
+def kills(root, name, action, old, moments):
+    """Kill something that is done to a folder at each call, then at random; what is counted.
+
+    Args:
+        root: Where the inputs are, and the folder.
+        name: What it is called in the counts.
+        action: What is done.
+        old: The files that are in the folder before.
+        moments: The number of random moments.
+    """
+    out = root / "out"
+    inputs = {name: (root / name).read_bytes() for name in os.listdir(root) if name.startswith("in")}
+    restore(out, old)
+    start = time.perf_counter()
+    calls, done = killed(lambda: action(root))
+    taken = time.perf_counter() - start
+    assert done
+    new = files(out)
+    assert new != old
+
+    def kill(delay=None, last=0):
+        restore(out, old)
+        made, ended = killed(lambda: action(root), last, delay=delay)
+        found = look(out, old, new)
+        assert {name: (root / name).read_bytes() for name in inputs} == inputs, "an input was touched"
+        is_between = bool(set(made) & set("wcs")) and made.count("r") < calls.count("r")
+        return Counter() if ended else Counter({"kills": 1, "between": is_between, f"{name}: {found}": 1})
+
     counts: Counter[str] = Counter()
+    for last in range(1, len(calls)):
+        counts += kill(last=last)
+    for counted in at_random(kill, taken, moments):
+        counts += counted
+    action(root)
+    assert files(out) == new
+    assert sorted(os.listdir(out)) == sorted(new), "temporary files are left"
+    return counts
+
+
+def main(folder: str, moments: str) -> None:
+    """Make the models, kill what is done to them, and print what happened."""
     root = Path(folder)
     out = root / "out"
     out.mkdir(parents=True)
@@ -67,34 +104,15 @@ def main(folder: str, moments: str) -> None:
     model(root / "other.gguf", 100)
     with gs.open(root / "other.gguf") as opened:
         split(opened, max_tensors=2).save(out / "m")
-    old_set = files(out)
     scenarios = {
         "split": (do_split, {}),
-        "split over a set": (do_split, old_set),
+        "split over a set": (do_split, files(out)),
         "merge": (do_merge, {}),
         "merge over a file": (do_merge, {"m.gguf": (root / "other.gguf").read_bytes()}),
     }
-    inputs = {name: (root / name).read_bytes() for name in os.listdir(root) if name.startswith("in")}
+    counts: Counter[str] = Counter()
     for name, (action, old) in scenarios.items():
-        restore(out, old)
-        start = time.perf_counter()
-        calls, done = killed(lambda action=action: action(root))
-        taken = time.perf_counter() - start
-        assert done
-        new = files(out)
-        assert new != old
-        plans = [(last, None) for last in range(1, len(calls))]
-        plans += [(0, (0.25 + 0.75 * random.random()) * taken) for _ in range(int(moments))]
-        for last, delay in plans:
-            restore(out, old)
-            made, ended = killed(lambda action=action: action(root), last, delay=delay)
-            counts["kills"] += not ended
-            counts["between"] += not ended and bool(set(made) & set("wcs")) and made.count("r") < calls.count("r")
-            counts[f"{name}: {look(out, old, new)}"] += not ended
-            assert {name: (root / name).read_bytes() for name in inputs} == inputs, "an input was touched"
-        action(root)
-        assert files(out) == new
-        assert sorted(os.listdir(out)) == sorted(new), "temporary files are left"
+        counts += kills(root, name, action, old, int(moments))
     print(json.dumps(counts))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import select
 import signal
 import subprocess
@@ -72,6 +73,36 @@ def killed(action, last=0, torn=False, delay=None):
     status = os.waitpid(child, 0)[1]
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, status
     return calls.decode(), not os.WIFSIGNALED(status)
+
+
+MOST_LATE = 100
+"""Kills in a row that may come too late."""
+
+
+def at_random(kill, seconds, wanted):
+    """Kill something at random moments, until enough kills came before its end.
+
+    Args:
+        kill: Does it and kills it, so many seconds after its start; gives something true where that was in time.
+        seconds: How long it took once. That may be long: what comes too late lets the moments be earlier from then on.
+        wanted: How many kills shall be in time.
+
+    Yields:
+        What each of those gave.
+
+    Raises:
+        RuntimeError: Too many in a row come too late.
+    """
+    late = 0
+    while wanted:
+        found = kill((0.25 + 0.75 * random.random()) * seconds)
+        if found:
+            yield found
+            wanted, late = wanted - 1, 0
+            continue
+        late, seconds = late + 1, 0.9 * seconds
+        if late > MOST_LATE:
+            raise RuntimeError(f"{late} kills in a row came too late")
 
 
 def restore(folder, kept):
