@@ -129,12 +129,13 @@ def new_key(draw, file):
 
 
 def old_key(draw, file):
-    """The type stays; the value comes as JSON."""
+    """The type stays, or another one is given; the value comes as JSON."""
     key, index = own(draw, file)
-    type = gs.structs().metadata_kv.parse(file.pairs[index][1])["value_type"]
+    held = gs.structs().metadata_kv.parse(file.pairs[index][1])["value_type"]
+    type = draw(st.sampled_from(list(T)) | st.just(held))
     pair = drawn_value(draw, type)
     text = json.dumps(exact_json(pair.type, pair.value), allow_nan=False)
-    given_type = pair.type if type is T.ARRAY else None
+    given_type = pair.type if type is not held or type is T.ARRAY else None
     value = loads(text) if type is T.STRING else edit.Text(text)
     return edit.Set(key, value, given_type), file._replace(
         pairs=replaced(file.pairs, index, (key, wire(pair.type, pair.value)))
