@@ -26,7 +26,8 @@ def convert(
     """The plan of an open file in another byte order, version or alignment; what is not said stays.
 
     Byte order swaps every number of metadata and infos, and the tensors' blocks field by field. Everything else is kept
-    byte by byte, unless tensors must move: then they stand in the order of their infos, with zeros between them.
+    byte by byte, unless tensors must move: then they stand in the order of their infos, with zeros between them and
+    nothing behind them.
 
     Args:
         model: The file. It must stay open until the plan is saved.
