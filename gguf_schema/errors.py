@@ -8,6 +8,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 
+def shown(value: Any, most: int = 40) -> str:
+    """A value in no more than so many characters, for a message; whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # Python writes no number of more than 4,300 digits, and classes may do anything
+        text = "what cannot be shown"
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 class GGUFError(ValueError):
     """A GGUF file, or a value meant for one, is not as the format demands.
 

@@ -36,7 +36,7 @@ from .constructs import (
 )
 from .enums import GGMLQuantizationType
 from .enums import GGUFValueType as T
-from .errors import BuildError, FileKindError, ParseError, TruncatedError
+from .errors import BuildError, FileKindError, ParseError, TruncatedError, shown
 from .layout import Alignment, AlignmentPadding, Placed, TensorData
 from .signatures import LONGEST, file_kind
 
@@ -171,9 +171,9 @@ def structs(order: str = "<", version: int = LATEST_VERSION) -> GGUFStructs:
         GGUFError: No such order or version.
     """
     if not isinstance(order, str) or order not in ORDERS:
-        raise BuildError(f"unknown byte order {order!r}; '<' and '>' are known", "order")
+        raise BuildError(f"unknown byte order {shown(order)}; '<' and '>' are known", "order")
     if isinstance(version, bool) or not isinstance(version, int) or version not in VERSIONS:
-        raise BuildError(f"unknown version {version!r}; {VERSIONS[0]} to {LATEST_VERSION} are known", "version")
+        raise BuildError(f"unknown version {shown(version)}; {VERSIONS[0]} to {LATEST_VERSION} are known", "version")
     return _structs(order, version)
 
 

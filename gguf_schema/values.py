@@ -12,7 +12,7 @@ import numpy as np
 from .constructs import Strings
 from .enums import ArrayType, ValueType
 from .enums import GGUFValueType as T
-from .errors import BuildError, GGUFError
+from .errors import BuildError, GGUFError, shown
 from .schema import structs
 from .walk import dtype
 
@@ -77,7 +77,7 @@ def _wire_value(type: ValueType, value: Any) -> Any:
         raise BuildError(f"expected a sequence, found {_kind(value)}", "value")
     if not isinstance(type.type, int) or not isinstance(type.items, Sequence) or any(map(_is_no_array, type.items)):
         form = "ArrayType(ARRAY, (ArrayType(INT32), …)), with a type for each element"
-        raise BuildError(f"the type of an array of arrays is {form}; found {type!r:.100}", "value")
+        raise BuildError(f"the type of an array of arrays is {form}; found {shown(type, 100)}", "value")
     if type.type is not T.ARRAY:
         return {"type": type.type, "array": value}
     if len(value) != len(type.items):

@@ -132,6 +132,7 @@ def test_raw_files_get_every_byte():
 
 
 ONE = np.zeros(1, np.float32)
+V, A = gs.GGUFValueType, gs.ArrayType
 
 
 @pytest.mark.parametrize(
@@ -186,6 +187,40 @@ def test_wrong_arguments_are_told(metadata, tensors, told):
         gs.write(io.BytesIO(), metadata, tensors)
 
 
+class NotShown:
+    """Python's own errors are not all that may come of showing a value."""
+
+    def __repr__(self):
+        raise KeyError
+
+
+@pytest.mark.parametrize("value", [10**5000, [10**5000], NotShown()], ids=["number", "list", "object"])
+@pytest.mark.parametrize(
+    ("path", "function"),
+    [
+        ("alignment", lambda value: gs.plan({}, alignment=value)),
+        ("alignment", lambda value: gs.plan({"general.alignment": (gs.GGUFValueType.UINT32, value)}, alignment=64)),
+        ("version", lambda value: gs.plan({}, version=value)),
+        ("order", lambda value: gs.plan({}, order=value)),
+        ("metadata_kv[0]", lambda value: gs.plan([value])),
+        ("metadata_kv[0]", lambda value: gs.plan([("a", value, 1)])),
+        ("metadata_kv[0].value", lambda value: gs.plan([("a", A(A(value)), [1])])),
+    ],
+)
+def test_values_that_cannot_be_shown_are_refused(path, function, value):
+    """Python writes no number of more than 4,300 digits."""
+    with pytest.raises(gs.BuildError) as caught:
+        function(value)
+    assert caught.value.path == path
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("number", [1 << 20_000, 10**5000], ids=["power of two", "none"])
+def test_alignments_that_cannot_be_shown_are_refused(number):
+    with pytest.raises(gs.BuildError, match=r"^alignment: what cannot be shown "):
+        gs.plan({"general.alignment": 64}, alignment=number)
+
+
 @pytest.mark.parametrize(
     ("value", "type"),
     [
@@ -238,7 +273,6 @@ def plain(item):
     return list(item) if isinstance(item, np.ndarray) or not isinstance(item, str | int | float | np.generic) else item
 
 
-V, A = gs.GGUFValueType, gs.ArrayType
 FORM = r"the type of an array of arrays is ArrayType\(ARRAY, \(ArrayType\(INT32\), …\)\), with a type for each element"
 
 

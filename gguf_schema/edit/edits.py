@@ -7,7 +7,7 @@ import numpy as np
 
 from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
-from ..errors import BuildError, GGUFError
+from ..errors import BuildError, GGUFError, shown
 from ..keys import ALIGNMENT, ARCHITECTURE, find
 from ..layout import Fields
 from ..limits import MAX_NESTING
@@ -17,7 +17,7 @@ from ..values import MetadataKV, plain_pairs, to_wire
 from ..write import demand_power_of_two
 from .reserve import is_reserve
 from .types import type_named, type_text
-from .values import from_json, shown
+from .values import from_json
 
 
 class Set(NamedTuple):

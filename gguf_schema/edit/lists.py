@@ -42,10 +42,10 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import GGUFError
+from ..errors import GGUFError, shown
 from .edits import Align, DeleteTensor, Edit, OrderTensors, RenameKey, RenameTensor, Set, Unset
 from .types import type_named
-from .values import Text, finite, loads, shown, text_of
+from .values import Text, finite, loads, text_of
 
 EXAMPLE = (__doc__ or "").partition("\n\n")[2]
 """What a list looks like."""

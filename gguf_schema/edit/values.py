@@ -11,7 +11,7 @@ import numpy as np
 from ..constructs import Strings
 from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
-from ..errors import GGUFError
+from ..errors import GGUFError, shown
 from ..schema import structs
 from ..values import FLOATS
 from .types import type_text
@@ -121,17 +121,8 @@ def finite(text: str) -> float:
     """
     value = float(text)
     if math.isinf(value) and "inf" not in text:
-        raise ValueError(f"{text} is too large")
+        raise ValueError(f"{shown(text)} is too large")
     return value
-
-
-def shown(value: Any, most: int = 40) -> str:
-    """A value in no more than so many characters."""
-    try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # Python writes no number of more than 4,300 digits
-        text = "what is too long to be shown"
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def text_of(path: str) -> str:
@@ -144,7 +135,7 @@ def text_of(path: str) -> str:
     try:
         file = open(path, "rb")  # noqa: SIM115 (closed below)
     except ValueError:  # a null byte, or what cannot be encoded
-        raise GGUFError(f"expected the name of a file, found {path!r:.100}") from None
+        raise GGUFError(f"expected the name of a file, found {shown(path, 100)}") from None
     with file:
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..enums import ArrayType, GGUFValueType
-from ..errors import BuildError, GGUFError
+from ..errors import BuildError, GGUFError, shown
 from ..keys import ALIGNMENT
 from ..layout import alignment_of
 from ..values import MetadataKV, infer, text
@@ -24,7 +24,7 @@ def pairs_of(metadata: Any) -> Iterator[MetadataKV]:
     if not isinstance(metadata, Mapping):
         for index, pair in enumerate(metadata):
             if not isinstance(pair, tuple) or len(pair) != len(MetadataKV._fields):
-                raise BuildError(f"expected (key, type, value), found {pair!r:.100}", f"metadata_kv[{index}]")
+                raise BuildError(f"expected (key, type, value), found {shown(pair, 100)}", f"metadata_kv[{index}]")
             yield MetadataKV(*pair)
         return
     with naming(list(metadata)):
@@ -44,7 +44,7 @@ def naming(keys: Sequence[Any]) -> Iterator[None]:
         found = re.match(r"metadata_kv\[(\d+)\]", error.path)
         if found is None:
             raise
-        raise BuildError(f"{error.problem} (key {keys[int(found[1])]!r:.100})", error.path) from error.__cause__
+        raise BuildError(f"{error.problem} (key {shown(keys[int(found[1])], 100)})", error.path) from error.__cause__
 
 
 def in_path(function: Any, path: str, *args: Any) -> Any:
@@ -54,7 +54,9 @@ def in_path(function: Any, path: str, *args: Any) -> Any:
     except GGUFError as error:
         inner = "" if error.path == path else error.path
         raise BuildError(error.problem, inner).inside(path, None) from None
-    except (AttributeError, RecursionError, TypeError, ValueError) as error:
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
         raise BuildError(f"{type(error).__name__}: {error}", path) from error
 
 
@@ -65,7 +67,7 @@ def with_alignment(pairs: list[MetadataKV], alignment: int | None) -> list[Metad
     demand_power_of_two(alignment)
     held = [pair.value for pair in pairs if text(pair.key) == ALIGNMENT.template]
     if held and not (isinstance(held[0], int | np.integer) and held[0] == alignment):
-        raise BuildError(f"{alignment} asked for, but the metadata says {held[0]!r:.100}", "alignment")
+        raise BuildError(f"{shown(alignment)} asked for, but the metadata says {shown(held[0], 100)}", "alignment")
     if held or alignment == alignment_of([]):
         return pairs
     return [*pairs, MetadataKV(ALIGNMENT.template, GGUFValueType.UINT32, int(alignment))]
@@ -79,4 +81,6 @@ def demand_power_of_two(alignment: Any) -> None:
     """
     is_number = isinstance(alignment, int | np.integer) and not isinstance(alignment, bool)
     if not is_number or alignment < 1 or alignment & (alignment - 1):
-        raise BuildError(f"{alignment!r} is no alignment: llama.cpp's loader takes powers of two only", "alignment")
+        raise BuildError(
+            f"{shown(alignment)} is no alignment: llama.cpp's loader takes powers of two only", "alignment"
+        )

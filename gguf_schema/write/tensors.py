@@ -9,7 +9,7 @@ import numpy as np
 
 from ..blocks import block, blocks
 from ..enums import GGMLQuantizationType as T
-from ..errors import BuildError
+from ..errors import BuildError, shown
 from ..file import Tensor
 from ..layout import n_bytes, type_name
 from ..schema import ORDERS
@@ -89,7 +89,9 @@ def info_and_data(name: Any, value: Any, order: str) -> tuple[dict[str, Any], Pi
         raise BuildError(problem, "data")
     type, dimensions = value.type, tuple(value.dimensions)
     if isinstance(type, bool) or not isinstance(type, int):
-        raise BuildError(f"expected a tensor type, as gs.GGMLQuantizationType has them, found {type!r:.100}", "type")
+        raise BuildError(
+            f"expected a tensor type, as gs.GGMLQuantizationType has them, found {shown(type, 100)}", "type"
+        )
     if not isinstance(value, Tensor) and isinstance(value.data, np.ndarray):
         _demand_dimensions(value.data, type, dimensions)
     expected = n_bytes(type, dimensions)
