@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .blocks import UNDEFINED_BIG
-from .enums import GGUFValueType
 from .errors import BuildError
 from .file import Model
 from .keys import ALIGNMENT
@@ -79,7 +78,7 @@ def _aligned(metadata_kv: Sequence[Fields], alignment: int | None) -> Iterator[F
         yield from metadata_kv
         return
     demand_power_of_two(alignment)
-    new: dict[str, Any] = {"key": ALIGNMENT.template, "value_type": GGUFValueType.UINT32, "value": alignment}
+    new: dict[str, Any] = {"key": ALIGNMENT.template, "value_type": ALIGNMENT.type, "value": alignment}
     is_held = False
     for pair in metadata_kv:
         is_other = pair["key"] != ALIGNMENT.template

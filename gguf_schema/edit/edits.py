@@ -249,7 +249,7 @@ def _only_tensor(head: Head, name: str) -> int:
 
 def _align(head: Head, edit: Align) -> Head:
     demand_power_of_two(edit.alignment)
-    return _set(head, Set(ALIGNMENT.template, edit.alignment, T.UINT32))
+    return _set(head, Set(ALIGNMENT.template, edit.alignment, ALIGNMENT.type))
 
 
 DO: dict[type, Callable[[Head, Any], Head]] = {

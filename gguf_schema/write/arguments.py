@@ -70,7 +70,7 @@ def with_alignment(pairs: list[MetadataKV], alignment: int | None) -> list[Metad
         raise BuildError(f"{shown(alignment)} asked for, but the metadata says {shown(held[0], 100)}", "alignment")
     if held or alignment == alignment_of([]):
         return pairs
-    return [*pairs, MetadataKV(ALIGNMENT.template, GGUFValueType.UINT32, int(alignment))]
+    return [*pairs, MetadataKV(ALIGNMENT.template, ALIGNMENT.type, int(alignment))]
 
 
 def demand_power_of_two(alignment: Any) -> None:
