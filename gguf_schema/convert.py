@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from .blocks import UNDEFINED_BIG
 from .errors import BuildError
 from .file import Model
@@ -74,7 +76,8 @@ def _demand_defined(model: Model) -> None:
 
 def _aligned(metadata_kv: Sequence[Fields], alignment: int | None) -> Iterator[Fields]:
     """The pairs, with another alignment; at the end, where there is none."""
-    if alignment is None or alignment == alignment_of(metadata_kv):
+    is_kept = isinstance(alignment, int | np.integer) and alignment == alignment_of(metadata_kv)
+    if alignment is None or is_kept:
         yield from metadata_kv
         return
     demand_power_of_two(alignment)

@@ -57,8 +57,11 @@ def to_wire(pair: MetadataKV) -> dict[str, Any]:
     """The wire form of a metadata pair, for building.
 
     Raises:
-        BuildError: The value is no sequence where the type says array. Whether it fits is told when it is built.
+        BuildError: The key is no string, or the value is no sequence where the type says array. Whether it fits is told
+            when it is built.
     """
+    if not isinstance(pair.key, str | bytes):
+        raise BuildError(f"expected a string, found {shown(pair.key, 100)}", "key")
     value_type = T.ARRAY if isinstance(pair.type, ArrayType) else T(pair.type)
     return {"key": text(pair.key), "value_type": value_type, "value": _wire_value(pair.type, pair.value)}
 
@@ -73,7 +76,7 @@ def _wire_value(type: ValueType, value: Any) -> Any:
         if type == T.ARRAY:
             raise BuildError("ARRAY alone says nothing of the elements: give an ArrayType", "value")
         return value
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+    if not is_sequence(value):
         raise BuildError(f"expected a sequence, found {_kind(value)}", "value")
     if not isinstance(type.type, int) or not isinstance(type.items, Sequence) or any(map(_is_no_array, type.items)):
         form = "ArrayType(ARRAY, (ArrayType(INT32), …)), with a type for each element"
@@ -83,6 +86,18 @@ def _wire_value(type: ValueType, value: Any) -> Any:
     if len(value) != len(type.items):
         raise BuildError(f"{len(type.items)} arrays expected, {len(value)} found", "value")
     return {"type": T.ARRAY, "array": [_wire_value(t, v) for t, v in zip(type.items, value, strict=True)]}
+
+
+def is_sequence(value: Any) -> bool:
+    """Whether a value may be that of an array: a sequence or a numpy array, with items to take; no text, no bytes."""
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes) and is_iterable(value)
+
+
+def is_iterable(value: Any) -> bool:
+    """Whether something has items to take: not all that look like it, arrays of no dimension, memoryviews of many."""
+    if isinstance(value, np.ndarray | memoryview):
+        return value.ndim == 1 or (value.ndim > 1 and isinstance(value, np.ndarray))
+    return isinstance(value, Iterable)
 
 
 def _is_no_array(type: Any) -> bool:
@@ -155,9 +170,9 @@ def infer(value: Any) -> ValueType:
         return _of_dtype(value.dtype)
     if isinstance(value, Strings):
         return ArrayType(T.STRING)
+    if isinstance(value, np.ndarray | memoryview) and value.ndim != 1:
+        raise BuildError(f"an array of {value.ndim} dimensions; 1 is possible")
     if isinstance(value, np.ndarray):
-        if value.ndim != 1:
-            raise BuildError(f"an array of {value.ndim} dimensions; 1 is possible")
         return ArrayType(_of_dtype(value.dtype))
     if isinstance(value, bool):
         return T.BOOL

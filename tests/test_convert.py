@@ -248,6 +248,22 @@ def test_what_stood_around_the_tensors_is_told_where_they_move():
             convert(model, alignment=wrong)
 
 
+@pytest.mark.parametrize("alignment", [np.array([32, 64]), 32.0, "32", 10**5000, [10**5000]], ids="abcde")
+def test_what_is_no_alignment(alignment):
+    with gs.open(gs.GGUF.build({"metadata_kv": [], "tensor_infos": []})) as model:
+        with pytest.raises(gs.BuildError, match=r"^alignment: .* is no alignment"):
+            convert(model, alignment=alignment)
+        assert not convert(model, alignment=np.uint8(32)).changes
+
+
+@pytest.mark.parametrize("what", ["order", "version"])
+def test_what_is_no_layout(what):
+    with gs.open(gs.GGUF.build({"metadata_kv": [], "tensor_infos": []})) as model:
+        for wrong in 10**5000, [10**5000], 0:
+            with pytest.raises(gs.BuildError, match=f"^{what}: unknown "):
+                convert(model, **{what: wrong})
+
+
 def test_canonical():
     infos = [{"name": "t", "dimensions": [2], "type": 0, "offset": 32}]
     data = gs.GGUF.build({"metadata_kv": [], "tensor_infos": infos, "tensor_data": b"gap!" * 16, "tail": b"tail"})

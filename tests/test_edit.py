@@ -267,6 +267,12 @@ def endless():
         (memoryview(np.zeros((2, 2))), "expected a list of edits, found <memory"),
         ([edit.Set("a", memoryview(np.zeros((2, 2))), "[FLOAT64]")], r"edits\[0\]: a: \[FLOAT64\] expected"),
         ([edit.OrderTensors(memoryview(np.zeros((2, 2))))], r"edits\[0\].names: expected a list of names"),
+        ([edit.Set("a", np.array(5), "[[INT32]]")], r"edits\[0\]: a: \[\[INT32\]\] expected, found array"),
+        ([edit.Set("a", [np.array(5)], "[[INT32]]")], r"edits\[0\]: a: \[INT32\] expected, found array"),
+        (
+            [edit.Set("a", memoryview(np.array(5)), "[[INT32]]")],
+            r"edits\[0\]: a: \[\[INT32\]\] expected, found <memory",
+        ),
         (["general.name=x"], r"edits\[0\]: expected an edit, found 'general.name=x'"),
         ([edit.Set("a", 1, "NONE")], r"edits\[0\]: 'NONE' is no type"),
         ([edit.Set("a", 1, 4.5)], r"edits\[0\].type: expected a type, found 4.5"),

@@ -132,6 +132,7 @@ def test_raw_files_get_every_byte():
 
 
 ONE = np.zeros(1, np.float32)
+PLANE = memoryview(np.zeros((2, 2)))
 V, A = gs.GGUFValueType, gs.ArrayType
 
 
@@ -172,7 +173,19 @@ def test_arrays_whose_shape_says_the_dimensions_or_none(type, dimensions, array)
             [gs.NewTensor("t", 8, (), b"")],
             "tensor 't'.n_dimensions: 1 is no multiple of 32, the block size",
         ),
-        ({}, 5, "expected a mapping from name to tensor, or a list of tensors, found 5"),
+        ({}, 5, "tensors: expected a mapping from name to tensor, or a list of tensors, found 5"),
+        ({}, np.array(1.0), "tensors: expected a mapping from name to tensor, .* found array"),
+        ({}, PLANE, "tensors: expected a mapping from name to tensor, .* found <memory"),
+        (np.array(1.0), {}, "metadata_kv: expected a mapping or a list .* found array"),
+        (memoryview(np.array(1.0)), {}, "metadata_kv: expected a mapping or a list .* found <memory"),
+        (PLANE, {}, "metadata_kv: expected a mapping or a list .* found <memory"),
+        ({"a": PLANE}, {}, r"metadata_kv\[0\].value: an array of 2 dimensions; 1 is possible"),
+        ({"a": [PLANE]}, {}, r"metadata_kv\[0\].value\[0\]: an array of 2 dimensions"),
+        ({"a": memoryview(np.zeros(1, complex))}, {}, r"metadata_kv\[0\].value: NotImplementedError"),
+        ({"a": (A(V.INT32), np.array(5))}, {}, r"metadata_kv\[0\].value: expected a sequence, found a ndarray"),
+        ({"a": (A(V.ARRAY, (A(V.INT32),) * 2), PLANE)}, {}, "value: expected a sequence, found a memoryview"),
+        ([(np.array([1, 2]), V.UINT8, 1)], {}, r"metadata_kv\[0\].key: expected a string, found array"),
+        ({}, {5: ONE}, "tensor 5.name: expected a string, found 5"),
         ({}, [gs.NewTensor("t", "F32", (1,), ONE)], "tensor 't'.type: expected a tensor type, as .* found 'F32'"),
         (
             {},
@@ -185,6 +198,11 @@ def test_arrays_whose_shape_says_the_dimensions_or_none(type, dimensions, array)
 def test_wrong_arguments_are_told(metadata, tensors, told):
     with pytest.raises(gs.BuildError, match=told):
         gs.write(io.BytesIO(), metadata, tensors)
+
+
+def test_a_key_that_is_none_is_told_beside_an_alignment():
+    with pytest.raises(gs.BuildError, match=r"metadata_kv\[0\].key: expected a string, found array"):
+        gs.plan([(np.array([1, 2]), V.UINT8, 1)], alignment=64)
 
 
 class NotShown:
@@ -202,9 +220,11 @@ class NotShown:
         ("alignment", lambda value: gs.plan({"general.alignment": (gs.GGUFValueType.UINT32, value)}, alignment=64)),
         ("version", lambda value: gs.plan({}, version=value)),
         ("order", lambda value: gs.plan({}, order=value)),
+        ("metadata_kv[0].key", lambda value: gs.plan([(value, gs.GGUFValueType.UINT8, 1)])),
         ("metadata_kv[0]", lambda value: gs.plan([value])),
         ("metadata_kv[0]", lambda value: gs.plan([("a", value, 1)])),
         ("metadata_kv[0].value", lambda value: gs.plan([("a", A(A(value)), [1])])),
+        ("tensor what cannot be shown.name", lambda value: gs.plan({}, [gs.NewTensor(value, 0, (), bytes(4))])),
     ],
 )
 def test_values_that_cannot_be_shown_are_refused(path, function, value):

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..enums import ArrayType, ValueType
 from ..enums import GGUFValueType as T
 from ..errors import GGUFError, shown
 from ..schema import structs
-from ..values import FLOATS
+from ..values import FLOATS, is_sequence
 from .types import type_text
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
@@ -44,8 +43,7 @@ def from_json(type: ValueType, value: Any) -> tuple[ValueType, Any]:
         return (type, value) if type is T.STRING else from_json(type, _loads(type, value))
     if not isinstance(type, ArrayType):
         return type, _single(type, value)
-    is_flat = not isinstance(value, memoryview) or value.ndim == 1
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray) or not is_flat:
+    if not is_sequence(value):
         raise GGUFError(f"{type_text(type)} expected, found {shown(value)}")
     if type.type is not T.ARRAY:
         is_ready = isinstance(value, Strings | np.ndarray)

@@ -9,6 +9,7 @@ from: memory stays bounded, and files on disk share blocks where they can. Other
 
 from typing import Any
 
+from ..errors import shown
 from ..schema import LATEST_VERSION, structs
 from ..targets import Show, Target
 from ..values import to_wire
@@ -96,7 +97,7 @@ def plan(
     """
     layout = structs(order, version)
     pairs = with_alignment(list(pairs_of(metadata)), alignment)
-    new = [in_path(info_and_data, f"tensor {name!r}", name, value, order) for name, value in named(tensors)]
+    new = [in_path(info_and_data, f"tensor {shown(name, 100)}", name, value, order) for name, value in named(tensors)]
     with naming([pair.key for pair in pairs]):
         kv = [in_path(to_wire, f"metadata_kv[{index}]", pair) for index, pair in enumerate(pairs)]
         return Plan(canonical_pieces(layout, kv, [info for info, _ in new], [data for _, data in new]))

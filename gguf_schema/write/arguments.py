@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..enums import ArrayType, GGUFValueType
 from ..errors import BuildError, GGUFError, shown
 from ..keys import ALIGNMENT
 from ..layout import alignment_of
-from ..values import MetadataKV, infer, text
+from ..values import MetadataKV, infer, is_iterable, text
 
 
 def pairs_of(metadata: Any) -> Iterator[MetadataKV]:
@@ -19,8 +19,10 @@ def pairs_of(metadata: Any) -> Iterator[MetadataKV]:
     if hasattr(metadata, "pairs"):
         yield from metadata.pairs
         return
-    if not isinstance(metadata, Iterable):
-        raise BuildError(f"expected a mapping or a list of (key, type, value), found {metadata!r:.100}", "metadata_kv")
+    if not is_iterable(metadata):
+        raise BuildError(
+            f"expected a mapping or a list of (key, type, value), found {shown(metadata, 100)}", "metadata_kv"
+        )
     if not isinstance(metadata, Mapping):
         for index, pair in enumerate(metadata):
             if not isinstance(pair, tuple) or len(pair) != len(MetadataKV._fields):
@@ -65,7 +67,7 @@ def with_alignment(pairs: list[MetadataKV], alignment: int | None) -> list[Metad
     if alignment is None:
         return pairs
     demand_power_of_two(alignment)
-    held = [pair.value for pair in pairs if text(pair.key) == ALIGNMENT.template]
+    held = [pair.value for pair in pairs if isinstance(pair.key, str | bytes) and text(pair.key) == ALIGNMENT.template]
     if held and not (isinstance(held[0], int | np.integer) and held[0] == alignment):
         raise BuildError(f"{shown(alignment)} asked for, but the metadata says {shown(held[0], 100)}", "alignment")
     if held or alignment == alignment_of([]):

@@ -15,7 +15,7 @@ from ..layout import n_bytes, type_name
 from ..schema import ORDERS
 from ..sources import ObjectSource, PathSource, Source
 from ..targets import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, array_of, is_bytes_like
-from ..values import text
+from ..values import is_iterable, text
 from .arguments import in_path
 
 
@@ -60,8 +60,10 @@ def named(tensors: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(tensors, Mapping):
         yield from tensors.items()
         return
-    if not isinstance(tensors, Iterable):
-        raise BuildError(f"expected a mapping from name to tensor, or a list of tensors, found {tensors!r:.100}")
+    if not is_iterable(tensors):
+        raise BuildError(
+            f"expected a mapping from name to tensor, or a list of tensors, found {shown(tensors, 100)}", "tensors"
+        )
     for index, tensor in enumerate(tensors):
         if not hasattr(tensor, "name"):
             raise BuildError(f"expected a Tensor or a NewTensor, found {type(tensor).__name__}", f"tensor {index}")
@@ -75,6 +77,8 @@ def info_and_data(name: Any, value: Any, order: str) -> tuple[dict[str, Any], Pi
         BuildError: It is no tensor, or its bytes are not as many as its type and dimensions tell.
         OSError: A file cannot be read.
     """
+    if not isinstance(name, str | bytes):
+        raise BuildError(f"expected a string, found {shown(name, 100)}", "name")
     name = text(name)
     if isinstance(value, tuple) and not isinstance(value, NewTensor):
         type, array = value if len(value) == 2 else (None, value)
