@@ -205,6 +205,33 @@ def test_a_key_that_is_none_is_told_beside_an_alignment():
         gs.plan([(np.array([1, 2]), V.UINT8, 1)], alignment=64)
 
 
+@pytest.mark.parametrize("integer", [int, np.int16, np.uint16, np.array])
+def test_the_place_of_a_range_is_any_integer(path, integer):
+    """Of the integers of numpy some are too small for the size of the file."""
+    path.write_bytes(b"ab" * 35_000 + b"end!")
+    for offset, size in (integer(64), None), (70_000, integer(4)):
+        file = io.BytesIO()
+        gs.write(file, {}, [gs.NewTensor("t", 0, (1,), gs.FileRange(path, offset, size))])
+        data = gs.open(file.getvalue()).tensors["t"].data.tobytes()
+        assert data == path.read_bytes()[int(offset) :][:4]
+
+
+@pytest.mark.parametrize(
+    ("offset", "size", "found"),
+    [(64.0, None, "64.0 and None"), ("64", None, "'64' and None"), (0, 4.0, "0 and 4.0"), (None, 4, "None and 4")],
+)
+def test_what_is_no_place_of_a_range_is_told_at_once(path, offset, size, found):
+    path.write_bytes(bytes(100))
+    with pytest.raises(gs.BuildError, match=rf"^tensor 't'.data: expected integers as .*, found {found}$"):
+        gs.plan({}, [gs.NewTensor("t", 0, (1,), gs.FileRange(path, offset, size))])
+
+
+@pytest.mark.parametrize("place", [(10**5000, None), (0, 10**5000), (-(10**5000), None)], ids="abc")
+def test_a_place_far_out_of_a_range_is_told(path, place):
+    with pytest.raises(gs.BuildError, match=r"^tensor 't'.data: .* bytes expected at byte .* are there$"):
+        gs.plan({}, [gs.NewTensor("t", 0, (1,), gs.FileRange(path, *place))])
+
+
 class NotShown:
     """Python's own errors are not all that may come of showing a value."""
 

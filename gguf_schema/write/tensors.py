@@ -1,5 +1,6 @@
 """Tensors in every form that `write` takes, as infos and pieces of data."""
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -165,7 +166,12 @@ def tensor_content(tensor: Tensor, order: str) -> tuple[Content, int]:
 
 def _of_file(data: FileRange, expected: int | None) -> tuple[Content, int | None]:
     """Where a range of a file comes from, and how many bytes it is."""
-    file, offset, size = data
+    file = data.file
+    try:
+        offset, size = operator.index(data.offset), None if data.size is None else operator.index(data.size)
+    except TypeError:
+        found = f"found {shown(data.offset)} and {shown(data.size)}"
+        raise BuildError(f"expected integers as the offset and the size of a FileRange, {found}", "data") from None
     if isinstance(file, str | os.PathLike):
         source: Source = PathSource.of(file)
         position, left = offset, source.size - offset
@@ -175,7 +181,10 @@ def _of_file(data: FileRange, expected: int | None) -> tuple[Content, int | None
         left = source.size - position
     size = expected if size is None else size
     if offset < 0 or (size is not None and not 0 <= size <= left):
-        raise BuildError(f"{size} bytes expected at byte {offset} of {source.name}, {max(0, left)} are there", "data")
+        raise BuildError(
+            f"{shown(size)} bytes expected at byte {shown(offset)} of {source.name}, {shown(max(0, left))} are there",
+            "data",
+        )
     return Range(source, position), size
 
 
