@@ -208,7 +208,15 @@ def _infer_list(values: Sequence[Any]) -> ArrayType:
                 raise error.inside(f"[{index}]", None) from None
         if all(isinstance(item, ArrayType) for item in items):
             return ArrayType(T.ARRAY, tuple(items))  # type: ignore[arg-type]
-    raise BuildError(f"a list of {', '.join(sorted(type.__name__ for type in types))} has no GGUF type")
+    raise BuildError(f"a list of {', '.join(sorted(type.__name__ for type in types))} has no GGUF type{_hint(values)}")
+
+
+def _hint(values: Sequence[Any]) -> str:
+    """What helps whoever means a pair (type, value), but gives the type as text."""
+    first = values[0]
+    if len(values) != 2 or not isinstance(first, str) or first.strip("[]").upper() not in T.__members__:
+        return ""
+    return "; the type in a pair (type, value) is a GGUFValueType, as gs.GGUFValueType.UINT8, or an ArrayType"
 
 
 KINDS: dict[type, tuple[type, ...]] = {

@@ -186,6 +186,11 @@ def test_arrays_whose_shape_says_the_dimensions_or_none(type, dimensions, array)
         ({"a": (A(V.ARRAY, (A(V.INT32),) * 2), PLANE)}, {}, "value: expected a sequence, found a memoryview"),
         ([(np.array([1, 2]), V.UINT8, 1)], {}, r"metadata_kv\[0\].key: expected a string, found array"),
         ({}, {5: ONE}, "tensor 5.name: expected a string, found 5"),
+        ({"a": ("UINT8", 1)}, {}, r"no GGUF type; the type in a pair .* is a GGUFValueType, as gs.GGUFValueType.UINT8"),
+        ({"a": ("[int32]", [1])}, {}, r"no GGUF type; the type in a pair .* or an ArrayType"),
+        ({"a": ("UINT8", 1, 2)}, {}, r"has no GGUF type \(key 'a'\)$"),
+        ({"a": ("other", 1)}, {}, r"has no GGUF type \(key 'a'\)$"),
+        ({"a": (1, "UINT8")}, {}, r"has no GGUF type \(key 'a'\)$"),
         ({}, [gs.NewTensor("t", "F32", (1,), ONE)], "tensor 't'.type: expected a tensor type, as .* found 'F32'"),
         (
             {},
@@ -203,6 +208,12 @@ def test_wrong_arguments_are_told(metadata, tensors, told):
 def test_a_key_that_is_none_is_told_beside_an_alignment():
     with pytest.raises(gs.BuildError, match=r"metadata_kv\[0\].key: expected a string, found array"):
         gs.plan([(np.array([1, 2]), V.UINT8, 1)], alignment=64)
+
+
+def test_a_list_of_two_texts_is_one_though_the_first_is_the_name_of_a_type():
+    file = io.BytesIO()
+    gs.write(file, {"a": ("STRING", "UINT8")})
+    assert list(gs.open(file.getvalue()).metadata["a"]) == ["STRING", "UINT8"]
 
 
 @pytest.mark.parametrize("integer", [int, np.int16, np.uint16, np.array])
