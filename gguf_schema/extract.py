@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from numpy.lib.format import dtype_to_descr, write_array_header_1_0
 
-from .errors import GGUFError
+from .errors import GGUFError, shown
 from .file import Model, Tensor
 from .tensor_data import pieces
 from .terminal import perhaps
@@ -54,6 +54,8 @@ def raw(model: Model, name: str, show: Show = lambda done, whole: None) -> Itera
 
 
 def _named(model: Model, name: str) -> Tensor:
+    if not isinstance(name, str):
+        raise GGUFError(f"expected the name of a tensor, found {shown(name, 100)}", "name")
     if name not in model.tensors:
         raise GGUFError(f"there is no tensor {name!r}{perhaps(name, model.tensors)}")
     return model.tensors[name]

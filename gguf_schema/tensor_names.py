@@ -2,7 +2,7 @@
 
 import re
 
-from .errors import GGUFError
+from .errors import GGUFError, shown
 
 MODEL = {
     "model.embed_tokens": "token_embd",
@@ -31,6 +31,8 @@ def gguf_tensor_name(name: str) -> str:
     Raises:
         GGUFError: No rule maps it (`inv_freq`, for one, is computed, not stored).
     """
+    if not isinstance(name, str):
+        raise GGUFError(f"expected the name of a tensor, found {shown(name, 100)}", "name")
     stem, _, suffix = name.rpartition(".")
     if suffix in ("weight", "bias"):
         if stem in MODEL:

@@ -1,6 +1,7 @@
 """Tensors out of files: numpy reads what was in them, of every type, in little memory; nothing is overwritten."""
 
 import io
+import math
 import os
 import random
 import subprocess
@@ -124,6 +125,14 @@ def test_what_cannot_be_extracted(demo, tmp_path, capsys):
     assert main(["extract", demo, "output_norm.weight", "no/folder"]) == 2
     assert "cannot write no/folder: No such file or directory" in capsys.readouterr().err
     assert sorted(os.listdir(tmp_path)) == ["cut.gguf", "demo.gguf", "odd.gguf"]
+
+
+@pytest.mark.parametrize("form", [npy, raw])
+@pytest.mark.parametrize("name", [None, 5, math.nan, [], b"t", 10**5000], ids="abcdef")
+def test_what_is_no_name(form, name):
+    model = one_tensor(Q.F32, bytes(4), [1])
+    with pytest.raises(gs.GGUFError, match=r"^name: expected the name of a tensor, found "):
+        next(form(model, name))
 
 
 @pytest.mark.parametrize("name", ["../up", "/etc/name", ".hidden", "C:name", "a\\b", "a\nb"])

@@ -145,6 +145,8 @@ def test_values_of_the_example():
 
 
 def test_unknown_tables_are_named(capsys):
+    with pytest.raises(gs.GGUFError, match=r"no table \[\]; there are gguf"):
+        table([])
     with pytest.raises(gs.GGUFError, match="no table 'nothing'; there are gguf, metadata_kv"):
         table("nothing")
     assert main(["tables", "nothing"]) == 2

@@ -865,6 +865,9 @@ def test_11_names(name, expected):
 def test_11_inv_freq_has_no_name(name):
     with pytest.raises(gs.GGUFError, match=r"no rule maps .*inv_freq"):
         gs.gguf_tensor_name(name)
+    for wrong in None, 5, b"lm_head.weight", [10**5000]:
+        with pytest.raises(gs.GGUFError, match=r"^name: expected the name of a tensor, found "):
+            gs.gguf_tensor_name(wrong)
 
 
 # 12. Sizes.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ..enums import LlamaFileType, TokenType
-from ..errors import GGUFError
+from ..errors import GGUFError, shown
 from ..schema import LATEST_VERSION, VERSIONS
 from .example import example, example_file, values_file
 from .forms import FORMS, Table
@@ -57,8 +57,8 @@ def table(name: str) -> Table:
     Raises:
         GGUFError: There is none of that name.
     """
-    if name not in TABLES:
-        raise GGUFError(f"no table {name!r}; there are {', '.join(TABLES)}")
+    if not isinstance(name, str) or name not in TABLES:
+        raise GGUFError(f"no table {shown(name)}; there are {', '.join(TABLES)}")
     return TABLES[name][1]()
 
 
