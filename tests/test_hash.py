@@ -157,6 +157,25 @@ def test_gguf_py_says_the_same_of_the_demo(demo, capsys):
     assert capsys.readouterr().out.splitlines() == theirs
 
 
+@pytest.mark.parametrize("path", ["tensors", "whole"])
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["md5"], "there is no algorithm 'md5'; there are xxh64, xxh3, sha1, sha256, uuid"),
+        (["sha1", ["sha1"]], r"there is no algorithm \['sha1'\]; there are "),
+        ([10**5000], "there is no algorithm what cannot be shown; there are "),
+        ("sha1", "expected a list of algorithms, found 'sha1'"),
+        (None, "expected a list of algorithms, found None"),
+        (np.array(5), "expected a list of algorithms, found array"),
+    ],
+    ids="abcdef",
+)
+def test_what_is_no_algorithm(path, names, told):
+    model = gs.open(demo_model())
+    with pytest.raises(gs.GGUFError, match=f"^{path}: {told}"):
+        next(hashes(model, **{path: names}))
+
+
 def test_data_is_read_in_pieces(monkeypatch):
     monkeypatch.setattr(tensor_data, "CHUNK", 100)
     model = gs.open(demo_model())

@@ -6,12 +6,13 @@ manifest     lines of hashes, written and checked
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..canonical import canonical
+from ..errors import GGUFError, shown
 from ..file import Model
 from ..tensor_data import extent, pieces
-from ..values import text
+from ..values import is_iterable, text
 from .algorithms import ALGORITHMS, METADATA
 
 
@@ -49,8 +50,11 @@ def hashes(
         show: Called with the bytes hashed so far, and all of them.
 
     Raises:
-        GGUFError: An algorithm needs a package that is not installed; a file is closed, or its data is not there.
+        GGUFError: There is no such algorithm, or it needs a package that is not installed; a file is closed, or its
+            data is not there.
     """
+    _demand_algorithms("tensors", tensors)
+    _demand_algorithms("whole", whole)
     infos = model.tensors.infos if tensors or whole else []
     size = sum(extent(tensor) for tensor in infos)
     together = {name: ALGORITHMS[name].start() for name in whole}
@@ -66,6 +70,14 @@ def hashes(
             yield Hash(name, ALGORITHMS[name].text(hasher), tensor.name)
     for name, hasher in together.items():
         yield Hash(name, ALGORITHMS[name].text(hasher))
+
+
+def _demand_algorithms(path: str, names: Any) -> None:
+    if isinstance(names, str) or not is_iterable(names):
+        raise GGUFError(f"expected a list of algorithms, found {shown(names, 100)}", path)
+    for name in names:
+        if not isinstance(name, str) or name not in ALGORITHMS:
+            raise GGUFError(f"there is no algorithm {shown(name)}; there are {', '.join(ALGORITHMS)}", path)
 
 
 def metadata_hash(model: Model) -> Hash:
