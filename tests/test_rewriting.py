@@ -27,6 +27,7 @@ def built(tensors, metadata_kv=(), *, order="<", **fields):
 
 
 PAIR = {"key": "a.b", "value_type": T.UINT32, "value": 7}
+INFO = {"name": "t", "dimensions": [1], "type": 0, "offset": 0}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,22 @@ PAIR = {"key": "a.b", "value_type": T.UINT32, "value": 7}
         ),
         ({"metadata_kv": [], "tensor_infos": [7]}, r"tensor_infos\[0\]: expected the fields of the wire form.*found 7"),
         (5, "metadata_kv: expected a list in the wire form"),
+        ({"metadata_kv": memoryview(np.zeros((2, 2))), "tensor_infos": []}, "metadata_kv: expected a list in the wire"),
+        ({"metadata_kv": np.zeros(2), "tensor_infos": []}, "metadata_kv: expected a list in the wire form"),
+        ({"metadata_kv": [{}], "tensor_infos": []}, r"metadata_kv\[0\].key: the field is missing"),
+        (
+            {"metadata_kv": [{**PAIR, "key": 5}], "tensor_infos": []},
+            r"metadata_kv\[0\].key: expected str . bytes, found 5",
+        ),
+        (
+            {"metadata_kv": [{**PAIR, "value_type": np.zeros(2)}], "tensor_infos": []},
+            r"\[0\].value_type: expected int . ",
+        ),
+        ({"metadata_kv": [], "tensor_infos": [{"name": "t"}]}, r"tensor_infos\[0\].dimensions: the field is missing"),
+        ({"metadata_kv": [], "tensor_infos": [{**INFO, "name": 10**5000}]}, r"tensor_infos\[0\].name: expected str"),
+        ({"metadata_kv": [], "tensor_infos": [{**INFO, "type": []}]}, r"tensor_infos\[0\].type: expected int"),
+        ({"metadata_kv": [], "tensor_infos": [{**INFO, "dimensions": np.zeros(2)}]}, r"dimensions: expected list"),
+        ({"metadata_kv": [], "tensor_infos": [{**INFO, "dimensions": [1, ()]}]}, r"dimensions\[1\]: expected int"),
     ],
 )
 @pytest.mark.parametrize("canonical", [False, True])

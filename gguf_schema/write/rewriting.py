@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from ..enums import GGUFValueType
-from ..errors import BuildError
+from ..errors import BuildError, shown
 from ..file import Model, Tensor
 from ..layout import Fields, align_up, alignment_of, known_sizes, place
 from ..schema import GGUFStructs
 from ..targets import Piece, Range
+from ..values import is_sequence
 from .arguments import in_path
 from .plans import Change, Plan, canonical_pieces, demand_sound, head_of, head_piece, padding
 from .tensors import tensor_content
@@ -46,16 +47,36 @@ def rewrite(
     return remade(model, layout or model.layout, fields["metadata_kv"], fields["tensor_infos"])
 
 
+INTEGER = int | np.integer
+NEEDED: dict[str, dict[str, Any]] = {
+    "metadata_kv": {"key": str | bytes, "value_type": INTEGER, "value": object},
+    "tensor_infos": {"name": str | bytes, "dimensions": list | tuple, "type": INTEGER},
+}
+"""Records of a head → their fields, and of which kind; offsets are asked for where it is said what they are for."""
+
+
 def _demand_wire_form(head: Fields) -> None:
     """Refuse what is no head in the wire form, as far as it is looked at here."""
-    for field in "metadata_kv", "tensor_infos":
+    for field, needed in NEEDED.items():
         records = head.get(field) if isinstance(head, Mapping) else None
-        if isinstance(records, str | bytes) or not isinstance(records, Sequence):
+        if not isinstance(records, Sequence) or not is_sequence(records):
             raise BuildError(f"expected a list in the wire form, as model.head.{field} is", field)
         for index, record in enumerate(records):
+            path = f"{field}[{index}]"
             if not isinstance(record, Mapping):
-                problem = f"expected the fields of the wire form, as in model.head.{field}, found {record!r:.100}"
-                raise BuildError(problem, f"{field}[{index}]")
+                problem = f"expected the fields of the wire form, as in model.head.{field}, found {shown(record, 100)}"
+                raise BuildError(problem, path)
+            for name, kind in needed.items():
+                if name not in record:
+                    raise BuildError("the field is missing", f"{path}.{name}")
+                _demand_kind(f"{path}.{name}", record[name], kind)
+            for axis, length in enumerate(record["dimensions"] if "dimensions" in needed else ()):
+                _demand_kind(f"{path}.dimensions[{axis}]", length, INTEGER)
+
+
+def _demand_kind(path: str, value: Any, kind: Any) -> None:
+    if not isinstance(value, kind):
+        raise BuildError(f"expected {kind}, found {shown(value, 100)}", path)
 
 
 def _faithful(model: Model, layout: GGUFStructs, metadata_kv: Sequence[Fields], tensor_infos: Sequence[Fields]) -> Plan:
