@@ -16,6 +16,7 @@ import pytest
 import gguf_schema as gs
 from gguf_schema import edit, journal
 from gguf_schema.demo import demo_model
+from gguf_schema.edit.edits import edited, head_of
 from gguf_schema.edit.lists import edits_of
 from gguf_schema.edit.preview import preview
 from gguf_schema.edit.reserve import KEY
@@ -266,13 +267,13 @@ def endless():
         (np.array(3), "expected a list of edits, found array"),
         (memoryview(np.zeros((2, 2))), "expected a list of edits, found <memory"),
         ([edit.Set("a", memoryview(np.zeros((2, 2))), "[FLOAT64]")], r"edits\[0\]: a: \[FLOAT64\] expected"),
-        ([edit.OrderTensors(memoryview(np.zeros((2, 2))))], r"edits\[0\].names: expected a list of names"),
         ([edit.Set("a", np.array(5), "[[INT32]]")], r"edits\[0\]: a: \[\[INT32\]\] expected, found array"),
         ([edit.Set("a", [np.array(5)], "[[INT32]]")], r"edits\[0\]: a: \[INT32\] expected, found array"),
         (
             [edit.Set("a", memoryview(np.array(5)), "[[INT32]]")],
             r"edits\[0\]: a: \[\[INT32\]\] expected, found <memory",
         ),
+        ([edit.OrderTensors(memoryview(np.zeros((2, 2))))], r"edits\[0\].names: expected a list of names"),
         (["general.name=x"], r"edits\[0\]: expected an edit, found 'general.name=x'"),
         ([edit.Set("a", 1, "NONE")], r"edits\[0\]: 'NONE' is no type"),
         ([edit.Set("a", 1, 4.5)], r"edits\[0\].type: expected a type, found 4.5"),
@@ -296,6 +297,45 @@ def test_what_is_no_edit(path, edits, message):
         edit.plan(model, edits)
 
 
+class Counted(str):
+    """A name that counts how often it is compared with others."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    compared = 0
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str(self) == other
+
+    def __ne__(self, other):
+        return not self == other
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        lambda names: [edit.OrderTensors(names)],
+        lambda names: [edit.RenameTensor(name, f"new.{name}") for name in names],
+        lambda names: [edit.DeleteTensor(name) for name in names],
+        lambda names: [edit.Set(name, 1, T.UINT8) for name in names],
+        lambda names: [edit.Set(Counted(f"new.{name}"), 1, T.UINT8) for name in names],
+        lambda names: [edit.RenameKey(name, f"new.{name}") for name in names],
+        lambda names: [edit.Unset(name) for name in names],
+    ],
+    ids=["order", "rename tensors", "delete", "set", "add", "rename keys", "unset"],
+)
+def test_edits_of_many_names_do_not_look_through_all_of_them_each(edits, monkeypatch):
+    monkeypatch.setattr(Counted, "compared", 0)
+    names = [f"name.{number}" for number in range(300)]
+    pairs = [{"key": name, "value_type": T.UINT8, "value": 0} for name in names]
+    infos = [{"name": name, "dimensions": [1], "type": 0, "offset": 0} for name in names]
+    head = head_of({"metadata_kv": pairs, "tensor_infos": infos})
+    edited(head, edits(list(map(Counted, names))))
+    assert Counted.compared <= 20 * len(names)
+    assert head == head_of({"metadata_kv": pairs, "tensor_infos": infos})
+
+
 def test_types_may_be_text(path):
     change(path, edit.Set("a", [1], "[int32]"))
     with gs.open(path) as model:
@@ -313,6 +353,15 @@ def test_a_key_that_stands_twice_is_not_guessed():
             edit.plan(model, [edit.Set("", 3, T.UINT8)])
         assert [pair["value"] for pair in plan.head.pairs] == [1, 2, 3]
     assert len(gs.open(new_file_unchecked(data, edit.Unset("a"))).metadata.pairs) == 0
+
+
+def test_a_tensor_that_stands_twice_is_not_guessed():
+    infos = [{"name": name, "dimensions": [], "type": 0, "offset": 0} for name in ("t", "t", "u")]
+    head = head_of({"metadata_kv": [], "tensor_infos": infos})
+    for one in edit.DeleteTensor("t"), edit.RenameTensor("t", "v"), edit.OrderTensors(["u", "t"]):
+        with pytest.raises(gs.GGUFError, match=r"edits\[0\]: the tensor 't' stands 2 times"):
+            edited(head, [one])
+    assert [kept.place for kept in edited(head, [edit.OrderTensors(["u"])]).tensors] == [2, 0, 1]
 
 
 def new_file_unchecked(data, *edits):

@@ -1,6 +1,7 @@
 """Edits as data, and what they make of a head in the wire form. Whatever they do not name stays as it is."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +95,24 @@ class Head(NamedTuple):
     tensors: list[Kept]
 
 
+class Work(NamedTuple):
+    """A head while it is edited, in place: what is in it has numbers, which stay when something comes, goes, or moves.
+
+    Attributes:
+        pairs: Number → metadata pair, in their order.
+        tensors: Number → tensor, in their order.
+        keys: Key → the numbers of its pairs.
+        names: Name → the numbers of its tensors.
+        unused: More numbers.
+    """
+
+    pairs: dict[int, Fields]
+    tensors: dict[int, Kept]
+    keys: dict[str, list[int]]
+    names: dict[str, list[int]]
+    unused: Iterator[int]
+
+
 def head_of(parsed: Fields) -> Head:
     """The head of a file as it was parsed."""
     return Head(list(parsed["metadata_kv"]), [Kept(*item) for item in enumerate(parsed["tensor_infos"])])
@@ -107,13 +126,28 @@ def edited(head: Head, edits: Iterable[Edit]) -> Head:
     """
     if isinstance(edits, str | memoryview | np.ndarray) or type(edits) in DO or not isinstance(edits, Iterable):
         raise GGUFError(f"expected a list of edits, found {shown(edits, 100)}")
+    work = _work(head)
     for index, edit in enumerate(edits):
         try:
             _demand_fields(edit)
-            head = DO[type(edit)](head, edit)
+            DO[type(edit)](work, edit)
         except GGUFError as error:
             raise error.inside(f"edits[{index}]", None) from None
-    return head
+    return Head(list(work.pairs.values()), list(work.tensors.values()))
+
+
+def _work(head: Head) -> Work:
+    keys = _numbers(pair["key"] for pair in head.pairs)
+    names = _numbers(kept.info["name"] for kept in head.tensors)
+    return Work(dict(enumerate(head.pairs)), dict(enumerate(head.tensors)), keys, names, count(len(head.pairs)))
+
+
+def _numbers(names: Iterable[str]) -> dict[str, list[int]]:
+    """Each name → where it stands."""
+    numbers: dict[str, list[int]] = {}
+    for number, name in enumerate(names):
+        numbers.setdefault(name, []).append(number)
+    return numbers
 
 
 def _demand_fields(edit: Any) -> None:
@@ -157,57 +191,67 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 """Field of an edit → what it must be, and whether something is that."""
 
 
-def _set(head: Head, edit: Set) -> Head:
-    index = _only(head, edit.key)
-    old = None if index is None else head.pairs[index]
+def _set(work: Work, edit: Set) -> None:
+    number = _only(work, edit.key)
     kind = type_named(edit.type) if isinstance(edit.type, str) else edit.type
-    if kind is None and old is None:
-        raise _no_key(head, edit.key, f": {_hint(head, edit.key)}")
+    if kind is None and number is None:
+        raise _no_key(work, edit.key, f": {_hint(work, edit.key)}")
     if kind is None:
-        kind = plain_pairs([old])[0].type  # type: ignore[list-item]
+        kind = plain_pairs([work.pairs[number]])[0].type  # type: ignore[index]
     try:
         pair = to_wire(MetadataKV(edit.key, *from_json(kind, edit.value)))
         structs().metadata_kv.build(pair)  # to be told here of what does not fit
     except GGUFError as error:
         raise BuildError(f"{edit.key}: {error.problem}") from None
-    if index is not None:
-        return head._replace(pairs=[*head.pairs[:index], pair, *head.pairs[index + 1 :]])
-    behind = len(head.pairs) - bool(head.pairs and is_reserve(head.pairs[-1]))
-    return head._replace(pairs=[*head.pairs[:behind], pair, *head.pairs[behind:]])
+    if number is None:
+        _add(work, pair)
+    else:
+        work.pairs[number] = pair
 
 
-def _hint(head: Head, key: str) -> str:
+def _add(work: Work, pair: Fields) -> None:
+    """Put a pair with a new key behind the others, but before the reserve, if that is the last."""
+    last = next(reversed(work.pairs), None)
+    behind = [work.pairs.popitem()] if last is not None and is_reserve(work.pairs[last]) else []
+    number = next(work.unused)
+    work.keys[pair["key"]] = [number]
+    work.pairs[number] = pair
+    work.pairs.update(behind)
+
+
+def _hint(work: Work, key: str) -> str:
     """How a new key is given."""
-    architecture = next((str(pair["value"]) for pair in head.pairs if pair["key"] == ARCHITECTURE.template), "")
+    numbers = work.keys.get(ARCHITECTURE.template)
+    architecture = str(work.pairs[numbers[0]]["value"]) if numbers else ""
     standard = find(key, architecture)
     usual = type_text(standard.type) if standard else "STRING"
     return f"a new one needs a type, such as {usual} ({key}:{usual}=VALUE where it is typed)"
 
 
-def _unset(head: Head, edit: Unset) -> Head:
-    left = [pair for pair in head.pairs if pair["key"] != edit.key]
-    if len(left) == len(head.pairs):
-        raise _no_key(head, edit.key)
-    return head._replace(pairs=left)
+def _unset(work: Work, edit: Unset) -> None:
+    if edit.key not in work.keys:
+        raise _no_key(work, edit.key)
+    for number in work.keys.pop(edit.key):
+        del work.pairs[number]
 
 
-def _rename_key(head: Head, edit: RenameKey) -> Head:
-    index = _only(head, edit.key)
-    if index is None:
-        raise _no_key(head, edit.key)
-    if edit.to != edit.key and any(other["key"] == edit.to for other in head.pairs):
+def _rename_key(work: Work, edit: RenameKey) -> None:
+    number = _only(work, edit.key)
+    if number is None:
+        raise _no_key(work, edit.key)
+    if edit.to != edit.key and edit.to in work.keys:
         raise BuildError(f"there is a key {edit.to!r} already")
-    pair = {**head.pairs[index], "key": edit.to}
-    return head._replace(pairs=[*head.pairs[:index], pair, *head.pairs[index + 1 :]])
+    work.pairs[number] = {**work.pairs[number], "key": edit.to}
+    work.keys[edit.to] = work.keys.pop(edit.key)
 
 
-def _no_key(head: Head, key: str, hint: str = "") -> BuildError:
-    return BuildError(f"there is no key {key!r}{hint}{perhaps(key, (pair['key'] for pair in head.pairs))}")
+def _no_key(work: Work, key: str, hint: str = "") -> BuildError:
+    return BuildError(f"there is no key {key!r}{hint}{perhaps(key, work.keys)}")
 
 
-def _only(head: Head, key: str) -> int | None:
-    """The index of the pair with this key; None where there is none."""
-    found = [index for index, pair in enumerate(head.pairs) if pair["key"] == key]
+def _only(work: Work, key: str) -> int | None:
+    """The number of the pair with this key; None where there is none."""
+    found = work.keys.get(key, [])
     if len(found) > 1:
         raise BuildError(
             f"the key {key!r} stands {len(found)} times: which one is meant cannot be told; removing it removes all"
@@ -215,44 +259,44 @@ def _only(head: Head, key: str) -> int | None:
     return found[0] if found else None
 
 
-def _rename_tensor(head: Head, edit: RenameTensor) -> Head:
-    index = _only_tensor(head, edit.name)
-    kept = head.tensors[index]
-    if edit.to != edit.name and any(other.info["name"] == edit.to for other in head.tensors):
+def _rename_tensor(work: Work, edit: RenameTensor) -> None:
+    number = _only_tensor(work, edit.name)
+    if edit.to != edit.name and edit.to in work.names:
         raise BuildError(f"there is a tensor {edit.to!r} already")
-    renamed = kept._replace(info={**kept.info, "name": edit.to})
-    return head._replace(tensors=[*head.tensors[:index], renamed, *head.tensors[index + 1 :]])
+    kept = work.tensors[number]
+    work.tensors[number] = kept._replace(info={**kept.info, "name": edit.to})
+    work.names[edit.to] = work.names.pop(edit.name)
 
 
-def _delete_tensor(head: Head, edit: DeleteTensor) -> Head:
-    index = _only_tensor(head, edit.name)
-    return head._replace(tensors=[*head.tensors[:index], *head.tensors[index + 1 :]])
+def _delete_tensor(work: Work, edit: DeleteTensor) -> None:
+    del work.tensors[_only_tensor(work, edit.name)]
+    del work.names[edit.name]
 
 
-def _order_tensors(head: Head, edit: OrderTensors) -> Head:
-    first = [_only_tensor(head, name) for name in edit.names]
+def _order_tensors(work: Work, edit: OrderTensors) -> None:
+    first = [_only_tensor(work, name) for name in edit.names]
     if len(set(first)) < len(first):
         raise BuildError("a tensor is named twice")
-    named = set(first)
-    order = [*first, *(index for index in range(len(head.tensors)) if index not in named)]
-    return head._replace(tensors=[head.tensors[index] for index in order])
+    ordered = {number: work.tensors[number] for number in (*first, *work.tensors)}
+    work.tensors.clear()
+    work.tensors.update(ordered)
 
 
-def _only_tensor(head: Head, name: str) -> int:
-    found = [index for index, kept in enumerate(head.tensors) if kept.info["name"] == name]
+def _only_tensor(work: Work, name: str) -> int:
+    found = work.names.get(name, [])
     if not found:
-        raise BuildError(f"there is no tensor {name!r}{perhaps(name, (kept.info['name'] for kept in head.tensors))}")
+        raise BuildError(f"there is no tensor {name!r}{perhaps(name, work.names)}")
     if len(found) > 1:
         raise BuildError(f"the tensor {name!r} stands {len(found)} times: which one is meant cannot be told")
     return found[0]
 
 
-def _align(head: Head, edit: Align) -> Head:
+def _align(work: Work, edit: Align) -> None:
     demand_power_of_two(edit.alignment)
-    return _set(head, Set(ALIGNMENT.template, edit.alignment, ALIGNMENT.type))
+    _set(work, Set(ALIGNMENT.template, edit.alignment, ALIGNMENT.type))
 
 
-DO: dict[type, Callable[[Head, Any], Head]] = {
+DO: dict[type, Callable[[Work, Any], None]] = {
     Set: _set,
     Unset: _unset,
     RenameKey: _rename_key,
