@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..enums import ArrayType
-from ..errors import BuildError, GGUFError
+from ..errors import BuildError, GGUFError, shown
 from ..file import Model, Tensor
 from ..keys import ALIGNMENT, SPLIT_COUNT, SPLIT_KEYS, SPLIT_NO, SPLIT_TENSORS, Key
 from ..layout import Fields, align_up
@@ -125,7 +125,7 @@ def _demand_limits(max_tensors: Any, max_size: Any) -> None:
         raise BuildError("a shard is limited in tensors or in bytes, not in both", "max_size")
     for name, limit in (("max_tensors", max_tensors), ("max_size", max_size)):
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise BuildError(f"expected a number from 1 on, found {limit!r:.100}", name)
+            raise BuildError(f"expected a number from 1 on, found {shown(limit, 100)}", name)
 
 
 def data_piece(tensor: Tensor, order: str) -> Piece:
