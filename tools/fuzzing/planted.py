@@ -102,8 +102,14 @@ FAULTS = (
     Fault(
         "a file object is read from its beginning",
         "sources.py",
-        "return _read_at(self.file, self.start + position, size)",
-        "return _read_at(self.file, position or 1, size)",
+        "return _read_at(self.file, self.start + position, size, self.start + self.size)",
+        "return _read_at(self.file, position or 1, size, self.size)",
+    ),
+    Fault(
+        "what lies behind the end is asked for",
+        "sources.py",
+        "    size = min(size, end - position)",
+        "    size = size if position >= end else min(size, end - position)",
     ),
     Fault(
         "files on disk are mapped elsewhere",
