@@ -71,7 +71,8 @@ def _demand_defined(model: Model) -> None:
         field = UNDEFINED_BIG.get(tensor.type)  # type: ignore[call-overload]
         if field is not None:
             what = f"{tensor.name!r} is {type_name(tensor.type)}, whose big-endian form nobody defines"
-            raise BuildError(f"{what}: ggml reads {field} as larger numbers", f"tensor_infos[{index}].type")
+            why = f"ggml reads {field} as larger numbers; any_type swaps what the block declares"
+            raise BuildError(f"{what}: {why}", f"tensor_infos[{index}].type")
 
 
 def _aligned(metadata_kv: Sequence[Fields], alignment: int | None) -> Iterator[Fields]:

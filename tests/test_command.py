@@ -132,6 +132,10 @@ def test_a_file_that_ends_early_is_told_what_explains_it(tmp_path, capsys):
     path.write_bytes(demo_model()[:700])
     assert main(["info", str(path)]) == 2
     assert "`gguf-schema explain` shows the bytes" in capsys.readouterr().err
+    path.write_bytes(demo_model()[:-700])
+    for command in "hash", "split":
+        assert main([command, str(path), "new"][: 2 + (command == "split")]) == 2
+        assert "`gguf-schema explain` shows the bytes" in capsys.readouterr().err
     path.write_bytes(b"PK\3\4" + bytes(99))
     assert main(["info", str(path)]) == 2
     assert "explain" not in capsys.readouterr().err

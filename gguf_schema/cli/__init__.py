@@ -26,6 +26,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from ..errors import CheckError, FileKindError, GGUFError, ParseError
+from ..shards import CUT
 from ..version import __version__
 from .arguments import Parser, UsageError
 from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
@@ -82,6 +83,7 @@ def _main(given: Sequence[str]) -> int:
     except (GGUFError, OSError) as error:
         path = _at_fault(error)
         told = reason(error) if path is None or "file" in args else f"{path}: {reason(error)}"
+        told = told.removeprefix(f"{about}: ")  # as errors of shards begin
         say(path if path and "file" in args else about, f"{told}{_hint(error, args)}")
         return UNREADABLE
     except MemoryError:
@@ -97,10 +99,11 @@ def _at_fault(error: GGUFError | OSError) -> str | None:
 
 def _hint(error: GGUFError | OSError, args: argparse.Namespace) -> str:
     """What tells more, or helps on, as words behind the error."""
+    is_cut = isinstance(error, CheckError) and error.code in CUT
+    if is_cut or (isinstance(error, ParseError) and not isinstance(error, FileKindError)):
+        return " (`gguf-schema explain` shows the bytes, and a likely cause)"
     if isinstance(error, CheckError) and "no_check" in args:
         return " (--no-check reads the file all the same)"
-    if isinstance(error, ParseError) and not isinstance(error, FileKindError):
-        return " (`gguf-schema explain` shows the bytes, and a likely cause)"
     return ""
 
 

@@ -114,7 +114,7 @@ def mend(file: str) -> None:
     from .. import edit
 
     told = {
-        None: "no edit of it was interrupted",
+        None: "no edit of it was interrupted that had begun to write to it",
         True: "an edit had been interrupted when it was all but done: the file is as edited",
         False: "an edit had been interrupted: the file is as it was before",
     }
@@ -190,8 +190,8 @@ def add_command(commands: Commands, function: Callable[..., object], metavar: st
         "--reserve",
         type=size,
         metavar="N[K|M|G]",
-        help="leave so many bytes, or a few more, that later edits in place move no data; 0 for none; K is 1,000; "
-        "8388608 are the most",
+        help="leave so many bytes, or up to 4 KiB more, that later edits in place move no data; 0 for none; K is "
+        "1,000; 8388608 are the most",
     )
     added.add_argument("--dry-run", action="store_true", help="only print what would change, and how it would be done")
     return added

@@ -38,7 +38,10 @@ def add(commands: Commands) -> None:
     added = model_command(commands, extract)
     added.add_argument("tensor", metavar="TENSOR", help="its name")
     added.add_argument(
-        "out", metavar="OUT", nargs="?", help="the file; '-' is standard output; default: the tensor's name with .npy"
+        "out",
+        metavar="OUT",
+        nargs="?",
+        help="the file; '-' is standard output; default: the tensor's name with .npy or .raw",
     )
     form = added.add_mutually_exclusive_group()
     form.add_argument(

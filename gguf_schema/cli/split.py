@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import Commands, command, positive, size
+from .arguments import Commands, UsageError, command, positive, size
 from .streams import allow_many_files, demand_settled, named, say
 from .writing import add_options, demand_replaceable, save
 
@@ -12,6 +12,8 @@ def split(args: argparse.Namespace) -> tuple[str | None, int]:
     from ..shards import open as open_model
     from ..shards import split as divided
 
+    if args.prefix == "-":
+        raise UsageError("shards are files: they cannot go to standard output")
     allow_many_files()
     with open_model(named(args.file)) as model:
         demand_settled(shard.name for shard in model.shards)

@@ -195,7 +195,7 @@ def _set(work: Work, edit: Set) -> None:
     number = _only(work, edit.key)
     kind = type_named(edit.type) if isinstance(edit.type, str) else edit.type
     if kind is None and number is None:
-        raise _no_key(work, edit.key, f": {_hint(work, edit.key)}")
+        raise _no_type(work, edit.key)
     if kind is None:
         kind = plain_pairs([work.pairs[number]])[0].type  # type: ignore[index]
     try:
@@ -219,13 +219,14 @@ def _add(work: Work, pair: Fields) -> None:
     work.pairs.update(behind)
 
 
-def _hint(work: Work, key: str) -> str:
-    """How a new key is given."""
+def _no_type(work: Work, key: str) -> BuildError:
+    """An error that tells how a new key is given; or which old one may be meant, if this is no standard key."""
     numbers = work.keys.get(ARCHITECTURE.template)
     architecture = str(work.pairs[numbers[0]]["value"]) if numbers else ""
     standard = find(key, architecture)
     usual = type_text(standard.type) if standard else "STRING"
-    return f"a new one needs a type, such as {usual} ({key}:{usual}=VALUE where it is typed)"
+    how = f"a new one needs a type, such as {usual} ({key}:{usual}=VALUE where it is typed)"
+    return BuildError(f"there is no key {key!r}: {how}{'' if standard else perhaps(key, work.keys)}")
 
 
 def _unset(work: Work, edit: Unset) -> None:
@@ -245,8 +246,8 @@ def _rename_key(work: Work, edit: RenameKey) -> None:
     work.keys[edit.to] = work.keys.pop(edit.key)
 
 
-def _no_key(work: Work, key: str, hint: str = "") -> BuildError:
-    return BuildError(f"there is no key {key!r}{hint}{perhaps(key, work.keys)}")
+def _no_key(work: Work, key: str) -> BuildError:
+    return BuildError(f"there is no key {key!r}{perhaps(key, work.keys)}")
 
 
 def _only(work: Work, key: str) -> int | None:

@@ -227,10 +227,15 @@ def undo(path: str, rewrite: Callable[[Record, Naming], None]) -> None:
         if not os.path.exists(place):
             raise GGUFError(f"there is nothing to undo: {place} is not there")
         record = load(place)
-        if os.stat(place).st_mtime_ns != os.fstat(handle).st_mtime_ns or not _is(handle, record.after):
+        if not _is(handle, record.after):
             raise GGUFError(
                 "the file has changed since its last edit, or that was interrupted, and cannot be undone any more: "
                 f"{place}, which was kept for that, may be removed"
+            )
+        if os.stat(place).st_mtime_ns != os.fstat(handle).st_mtime_ns:
+            raise GGUFError(
+                f"the file has changed since its last edit: it has another time than {place}; "
+                f"if it was only copied or touched, `touch -r {path} {place}` lets it be undone"
             )
         if record.is_in_place and is_writable(path):
             apply(path, handle, reverse(record))

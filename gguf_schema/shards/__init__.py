@@ -9,7 +9,7 @@ merging     shards as one file
 
 from .merging import merge
 from .names import ShardName
-from .opening import open, open_shards
+from .opening import CUT, open, open_shards
 from .splitting import Split, split
 
-__all__ = ["open", "open_shards", "ShardName", "split", "Split", "merge"]
+__all__ = ["CUT", "open", "open_shards", "ShardName", "split", "Split", "merge"]
