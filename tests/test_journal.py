@@ -463,18 +463,18 @@ def test_a_rewrite_and_its_undoing(path):
     assert names(path) == ["file.gguf"]
 
 
-@pytest.mark.parametrize("which", ["file.gguf.undo", "file.gguf"])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_what_cannot_get_its_name_leaves_the_old_file(path, monkeypatch, which, is_first):
-    """An edit that is told as failed has not happened, and no record says that it has."""
+def test_what_cannot_get_its_name_leaves_the_old_file(path, monkeypatch, is_first):
+    """An edit that is told as failed has not happened, and what was done before can be undone."""
     if not is_first:
-        rewrite(path)
-        path.write_bytes(OLD)
+        path.write_bytes(NEW)
+        with journal.exclusive(str(path)) as handle:
+            journal.apply(str(path), handle, record.reverse(the_record())._replace(is_undo=False))
     before = {name: (path.parent / name).read_bytes() for name in names(path)}
     original = os.replace
 
     def replace(old, new):
-        if os.path.basename(new) == which:
+        if os.path.basename(new) == "file.gguf":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         original(old, new)
 
@@ -483,6 +483,53 @@ def test_what_cannot_get_its_name_leaves_the_old_file(path, monkeypatch, which, 
         with pytest.raises(OSError, match=os.strerror(errno.EIO)):
             rewrite(path)
     assert {name: (path.parent / name).read_bytes() for name in names(path)} == before
+    if not is_first:
+        undo(path)
+        assert path.read_bytes() == NEW
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_rewrite_whose_record_cannot_get_its_name_is_done(path, monkeypatch, is_first):
+    """It cannot be undone, and no other record says that it can."""
+    if not is_first:
+        rewrite(path)
+        path.write_bytes(OLD)
+    before = names(path)
+    original = os.replace
+
+    def replace(old, new):
+        if os.path.basename(new) == "file.gguf.undo":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        original(old, new)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", replace)
+        rewrite(path)
+    assert (path.read_bytes(), names(path)) == (NEW, before)
+    with pytest.raises(GGUFError, match="there is nothing to undo" if is_first else "it has another time than"):
+        undo_rewrite(path)
+
+
+@pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()], ids=["full", "interrupted"])
+@pytest.mark.parametrize("is_undone", [True, False])
+def test_a_change_that_failed_leaves_the_one_before_to_be_undone(path, monkeypatch, error, is_undone):
+    path.write_bytes(NEW)
+    with journal.exclusive(str(path)) as handle:
+        journal.apply(str(path), handle, record.reverse(the_record())._replace(is_undo=False))
+    if not is_undone:
+        os.utime(path, ns=(0, 0))
+    before = {name: (path.parent / name).read_bytes() for name in names(path)}
+    with monkeypatch.context() as patched:
+        failing(patched, "write", 1, error)
+        with pytest.raises(type(error)):
+            change(path)
+    assert {name: (path.parent / name).read_bytes() for name in names(path)} == before
+    if is_undone:
+        undo(path)
+        assert path.read_bytes() == NEW
+    else:
+        with pytest.raises(GGUFError, match="it has another time than"):
+            undo(path)
 
 
 @posix
@@ -549,17 +596,20 @@ def test_a_rewrite_that_was_killed_anywhere_is_undone_or_told(path):
         restore(path.parent, {"file.gguf": OLD})
         if killed(lambda: rewrite(path), last)[1]:
             break
-        is_new = path.read_bytes() == NEW
-        assert is_new or path.read_bytes() == OLD
-        if is_new:
+        found = path.read_bytes()
+        assert found in (OLD, NEW)
+        told = ""
+        try:
             undo_rewrite(path)
-            ends["undone"] += 1
-        else:
-            with pytest.raises(GGUFError, match=r"there is nothing to undo|or that was interrupted"):
-                undo_rewrite(path)
-            ends["told"] += 1
-        assert path.read_bytes() == OLD
-    assert ends["undone"] > 0 < ends["told"]
+        except GGUFError as error:
+            told = str(error)
+        assert path.read_bytes() == (found if told else OLD)
+        assert told.startswith(("there is nothing to undo", "the file has changed since")) or (
+            found == NEW and not told
+        )
+        ends[bool(told), found] += 1
+    assert ends[False, NEW] > 0 < ends[True, OLD]
+    assert 0 < ends[True, NEW] < 10
 
 
 @pytest.mark.parametrize("action", [change, rewrite])

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -518,44 +517,128 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("links", [True, False])
 @pytest.mark.parametrize("name", OLD_SET)
 @pytest.mark.parametrize("error", [PermissionError(errno.EPERM, "Operation not permitted"), KeyboardInterrupt()])
-def test_a_set_that_cannot_be_replaced_is_as_it_was_or_has_no_first_file(shards, monkeypatch, name, error, links):
-    """As it was where it is the last one, which is replaced first, and the first one could have two names."""
+def test_a_set_that_cannot_be_replaced_is_as_it_was_or_has_no_first_file(shards, monkeypatch, name, error):
+    """As it was where it is the last one, which is replaced first."""
     original = os.replace
 
     def replace(old, new):
-        if os.path.basename(new) == name and b"new" in Path(old).read_bytes():
+        if os.path.basename(new) == name:
             raise error
         original(old, new)
 
-    def link(*_):
-        raise OSError(errno.EPERM, "Operation not permitted")
-
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", replace)
-        if not links:
-            patched.setattr(os, "link", link)
         with pytest.raises(type(error)):
             save_new_set()
     first, *others = OLD_SET
     replaced = others[others.index(name) + 1 :] if name in others else others
     expected = {**OLD_SET, **{each: NEW_SET[each] for each in replaced}}
-    if replaced or not links:
+    if replaced:
         del expected[first]
     assert files(shards) == expected
     save_new_set()
     assert files(shards) == NEW_SET
 
 
+def test_what_cannot_come_back_stays_under_its_other_name(shards, monkeypatch):
+    """Until the next set is written there."""
+
+    def fails(old, new):
+        raise PermissionError(errno.EPERM, "Operation not permitted", old, None, new)
+
+    original = os.replace
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            os, "replace", lambda old, new: original(old, new) if new.endswith("-old.tmp") else fails(old, new)
+        )
+        patched.setattr(os, "rename", fails)
+        with pytest.raises(PermissionError):
+            save_new_set()
+    first, *others = OLD_SET
+    kept = f".{first}.gguf_schema-old.tmp"
+    assert files(shards) == {kept: OLD_SET[first], **{name: OLD_SET[name] for name in others}}
+    save_new_set()
+    assert files(shards) == NEW_SET
+
+
 def test_a_file_of_a_set_that_cannot_be_replaced_is_named(shards, monkeypatch):
     def replace(old, new):
-        raise PermissionError(errno.EPERM, "Operation not permitted", old, None, new)
+        if ".gguf_schema-0" in old:
+            raise PermissionError(errno.EPERM, "Operation not permitted", old, None, new)
 
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(PermissionError, match=rf"Operation not permitted: '{shards}/m-00003-of-00003.gguf'$"):
         save_new_set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_all_files_of_a_set_have_their_names(shards, monkeypatch, number):
+    original = os.replace
+
+    def end(number, frame):
+        raise KeyboardInterrupt
+
+    def replace(old, new):
+        signal.raise_signal(number)
+        original(old, new)
+
+    old = signal.signal(number, end)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "replace", replace)
+            with pytest.raises(KeyboardInterrupt):
+                save_new_set()
+        assert files(shards) == NEW_SET
+        assert signal.getsignal(number) is end
+        signal.signal(number, signal.SIG_IGN)
+        save_new_set()
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, old)
+
+
+def test_another_thread_takes_no_signals_over(shards):
+    other = threading.Thread(target=save_new_set)
+    other.start()
+    other.join()
+    assert files(shards) == NEW_SET
+
+
+def test_writers_of_one_set_leave_the_set_of_one_of_them(shards):
+    """Three at once, again and again: each has its names alone, and takes no other's file for a leftover."""
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    code = (
+        "import sys; from gguf_schema.targets import bytes_piece, save_set\n"
+        f"names = {list(OLD_SET)}\n"
+        "for number in range(60):\n"
+        "    save_set({name: [bytes_piece('bytes', f'{sys.argv[1]} {number}'.encode())] for name in names})"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, name]) for name in "abc"]
+    assert [writer.wait(300) for writer in writers] == [0, 0, 0]
+    found = files(shards)
+    assert sorted(found) == list(OLD_SET)
+    assert len(set(found.values())) == 1
+
+
+def test_a_folder_that_stays_locked_is_told(shards, monkeypatch):
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    monkeypatch.setattr(locking, "LONG", 0.02)
+    with locking.naming_alone(str(shards)), pytest.raises(BusyError, match="has locked the folder"):
+        save_new_set()
+    assert files(shards) == OLD_SET
+    new = {f"n-{name}": [bytes_piece("bytes", b"ab")] for name in OLD_SET}
+    with locking.naming_alone(str(shards)):
+        save_set(new, overwrite=False)
+    assert set(files(shards)) == {*OLD_SET, *new}
+
+
+def test_leftovers_beyond_names_that_are_free_are_removed(path):
+    for number in 1, 3, 8:
+        (path.parent / f".model.gguf.gguf_schema-{number}.tmp").write_bytes(b"left over")
+    save(path, [b"new"])
+    assert os.listdir(path.parent) == ["model.gguf"]
 
 
 def test_two_sets_do_not_get_their_names_at_once(shards):

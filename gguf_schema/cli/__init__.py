@@ -41,8 +41,7 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (default: those of the process); returns the exit status."""
     try:
-        with _ended_by_signals():
-            return _main(sys.argv[1:] if arguments is None else arguments)
+        return _main(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -74,9 +73,10 @@ def _main(given: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        answer = args.function(args)
-        text, status = answer if isinstance(answer, tuple) else (answer, 0)
-        return status if text is None else tell(text) or status
+        with _ended_by_signals():
+            answer = args.function(args)
+            text, status = answer if isinstance(answer, tuple) else (answer, 0)
+            return status if text is None else tell(text) or status
     except UsageError as error:
         command: Parser = args.parser
         command.error(str(error))

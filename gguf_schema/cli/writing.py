@@ -1,5 +1,6 @@
 """What commands that write a new file, or several, have in common."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -76,10 +77,11 @@ def demand_no_terminal() -> None:
 
 def _start(out: str) -> bytes:
     """The first bytes of a file, where a magic would be; none where no file is."""
-    if not os.path.isfile(out):
-        return b""
-    with open(out, "rb") as there:
-        return there.read(len(MAGIC))
+    start = b""
+    if os.path.isfile(out):
+        with contextlib.suppress(FileNotFoundError), open(out, "rb") as there:  # another writer may replace it just now
+            start = there.read(len(MAGIC))
+    return start
 
 
 def save(out: str, do: Callable[[Show], None]) -> None:

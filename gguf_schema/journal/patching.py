@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..errors import GGUFError
-from ..targets import JOURNAL, UNDO, Naming, restoring, sync_folder
+from ..targets import JOURNAL, UNDO, Naming, replacing, sync_folder, undisturbed
 from .locking import demand_named, demand_writable, exclusive, is_busy, is_writable
 from .record import (
     ADVICE,
@@ -58,6 +58,7 @@ def apply(path: str, handle: int, record: Record) -> None:
     demand_writable(path)
     _demand_places(path)
     journal = journal_of(path)
+    has_undo = record.is_undo or _is_dated(path, handle)
     try:
         write_durably(journal, to_bytes(record), path)
     except BaseException:
@@ -72,8 +73,16 @@ def apply(path: str, handle: int, record: Record) -> None:
             os.replace(journal, undo_of(path))
     except BaseException:
         if _is_under_way(path, record):
-            _put_back(path, handle, record)
+            _put_back(path, handle, record, has_undo)
         raise
+
+
+def _is_dated(path: str, handle: int) -> bool:
+    """Whether the record of the last change is of the time of the file, so that it can be undone."""
+    try:
+        return os.stat(undo_of(path)).st_mtime_ns == os.fstat(handle).st_mtime_ns
+    except FileNotFoundError:
+        return False
 
 
 def _is_under_way(path: str, record: Record) -> bool:
@@ -82,10 +91,17 @@ def _is_under_way(path: str, record: Record) -> bool:
     return all(map(os.path.lexists, needed))
 
 
-def _put_back(path: str, handle: int, record: Record) -> None:
-    """Undo a change that is under way. Until the file is on the disk as it was, the journal stays for `recover`."""
+def _put_back(path: str, handle: int, record: Record, has_undo: bool) -> None:
+    """Undo a change that is under way. Until the file is on the disk as it was, the journal stays for `recover`.
+
+    Args:
+        path: The file.
+        handle: Its descriptor.
+        record: Of the change.
+        has_undo: Whether the change before can be undone, so that its record needs the new time of the file.
+    """
     _write(handle, [(change.start, change.old) for change in record.changes()])
-    if record.is_undo and os.path.exists(undo_of(path)):
+    if has_undo and os.path.exists(undo_of(path)):
         _date(undo_of(path), os.fstat(handle))
     _remove(journal_of(path))
 
@@ -125,8 +141,8 @@ def _remove(*paths: str) -> None:
 def keeping(path: str, handle: int, record: Record | None) -> Naming:
     """What leaves the record of a rewrite for `undo`, instead of that of an earlier change; or none.
 
-    The record gets its name just before the new file does: whatever fails until then leaves the old file, and the old
-    record. Where it is killed between, the record is of no file that is there, which `undo` tells.
+    The record is on the disk before the new file gets its name, and gets its own just behind it: whatever fails until
+    then leaves the old file, and the old record. Where it is killed between, the new file has none, which `undo` tells.
 
     Args:
         path: The file.
@@ -146,10 +162,14 @@ def _leaving(path: str, handle: int, record: bytes) -> Naming:
     @contextlib.contextmanager
     def naming(changed: os.stat_result) -> Iterator[None]:
         demand_named(path, handle)
-        with restoring(undo_of(path), lambda: not os.path.samestat(os.stat(path), changed)):
-            write_durably(undo_of(path), record, path)
-            _date(undo_of(path), changed)
+        with undisturbed(), contextlib.ExitStack() as stack:
+            file = stack.enter_context(replacing(undo_of(path), True, len(record), like=path))
+            write_at(file.fileno(), 0, record)
+            os.fsync(file.fileno())
             yield
+            with contextlib.suppress(OSError):  # the new file is there, and cannot be undone
+                stack.close()
+                _date(undo_of(path), changed)
 
     return naming
 
@@ -204,7 +224,7 @@ def recover(path: str, handle: int) -> bool | None:
             f"{journal} is of an interrupted edit, but the file is not what that left: "
             "if the file is whole, remove the journal"
         )
-    _put_back(path, handle, record)
+    _put_back(path, handle, record, record.is_undo)
     return record.is_undo
 
 
@@ -232,7 +252,7 @@ def undo(path: str, rewrite: Callable[[Record, Naming], None]) -> None:
                 "the file has changed since its last edit, or that was interrupted, and cannot be undone any more: "
                 f"{place}, which was kept for that, may be removed"
             )
-        if os.stat(place).st_mtime_ns != os.fstat(handle).st_mtime_ns:
+        if not _is_dated(path, handle):
             raise GGUFError(
                 f"the file has changed since its last edit: it has another time than {place}; "
                 f"if it was only copied or touched, `touch -r {path} {place}` lets it be undone"

@@ -18,7 +18,7 @@ from .folders import own_folder
 from .locking import JOURNAL, UNDO, BusyError, is_still, lock, naming_alone
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
-from .replacement import Naming, real_path, remove_leftovers, replacing, restoring, sync_folder
+from .replacement import Naming, aside, real_path, remove_leftovers, replacing, sync_folder, undisturbed
 
 __all__ = [
     "save",
@@ -29,12 +29,12 @@ __all__ = [
     "sync_folder",
     "replacing",
     "remove_leftovers",
-    "restoring",
     "lock",
     "is_still",
     "BusyError",
     "JOURNAL",
     "UNDO",
+    "undisturbed",
     "Naming",
     "Piece",
     "bytes_piece",
@@ -140,18 +140,11 @@ def save_set(files: Mapping[str, Sequence[Piece]], *, overwrite: bool = True, sh
             file.flush()
             os.fsync(file.fileno())
         first, *others = paths
-        last.enter_context(naming_alone(os.path.dirname(first)))
-        if overwrite and others and os.path.lexists(first):
-            before = _files_of(others)
-            last.enter_context(restoring(first, lambda: _files_of(others) == before))
-            os.unlink(first)
-            sync_folder(os.path.dirname(first))
-
-
-def _files_of(paths: Sequence[str]) -> list[tuple[int, int] | None]:
-    """What tells the files that have these names from others; None of a name that none has."""
-    states = [os.stat(path) if os.path.exists(path) else None for path in paths]
-    return [state and (state.st_dev, state.st_ino) for state in states]
+        if overwrite and others:
+            last.enter_context(naming_alone(os.path.dirname(first)))
+        last.enter_context(undisturbed())
+        if overwrite and others:
+            last.enter_context(aside(first, others))
 
 
 def _counter(pieces: Iterable[Piece], show: Show | None) -> Callable[[int], None]:

@@ -21,6 +21,10 @@ TRIES = 20
 """How often a file is opened to be locked, a millisecond apart, before its being locked is taken for an edit."""
 
 
+LONG = 60
+"""Seconds that a folder may be locked: giving names to a thousand files takes some on a slow disk."""
+
+
 class BusyError(GGUFError):
     """Somebody else edits the file."""
 
@@ -57,12 +61,20 @@ def is_still(path: str, handle: int) -> bool:
 
 @contextlib.contextmanager
 def naming_alone(folder: str) -> Iterator[None]:
-    """Keep others from giving names in a folder to files that belong together, where the system has such locks."""
+    """Keep others from giving names in a folder to files that belong together, where the system has such locks.
+
+    Raises:
+        BusyError: Somebody does, and has not come to an end in `LONG`.
+    """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             handle = os.open(folder or os.curdir, os.O_RDONLY)
             stack.callback(os.close, handle)
-            lock(handle, alone=True, wait=True)
+            end = time.monotonic() + LONG
+            while lock(handle, alone=True) is False:
+                if time.monotonic() > end:
+                    raise BusyError(f"another process has locked the folder {folder}: nothing is replaced in it")
+                time.sleep(0.01)
         yield
 
 

@@ -4,8 +4,10 @@ import contextlib
 import errno
 import hashlib
 import os
+import signal
 import stat
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import BinaryIO
 
@@ -16,6 +18,12 @@ MARK = "gguf_schema"
 
 LONGEST = 40
 """Characters of a target's name that the name of its temporary file has. Of longer ones a hash tells the rest."""
+
+GAP = 8
+"""Names of temporary files that are looked at behind the last that is there."""
+
+ENDING = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that end a process; Windows has no SIGHUP."""
 
 NO_OPEN_NAMES = os.name == "nt"
 """Windows neither renames nor removes a file that is open. It has no locks, so nobody else touches one either."""
@@ -64,12 +72,16 @@ def replacing(
         if not overwrite:
             raise _error(errno.EEXIST, path)
     folder = os.path.dirname(path)
-    try:
-        temporary, handle = _temporary(path, 0o600 if os.path.exists(like or path) else 0o666)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, path) from None
+    with contextlib.ExitStack() as beginning:
+        beginning.enter_context(undisturbed())
+        try:
+            temporary, handle = _temporary(path, 0o600 if os.path.exists(like or path) else 0o666)
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, path) from None
+        ours = beginning.pop_all()  # what a signal interrupts from now on is removed
     with open(handle, "wb") as file, contextlib.ExitStack() as stack:
         try:
+            ours.close()
             if naming is None:
                 stack.enter_context(unedited(path))
             _keep_owner_and_mode(like or path, handle)
@@ -131,10 +143,15 @@ def _temporary(path: str, mode: int) -> tuple[str, int]:
 
 def _temporary_names(path: str) -> Iterator[str]:
     """The names that temporary files of a target have, one after the other."""
+    return (_temporary_name(path, number) for number in count())
+
+
+def _temporary_name(path: str, which: int | str) -> str:
+    """A name beside a target that no other program gives, and that looks like no model."""
     folder, name = os.path.split(path)
     if len(name) > LONGEST:
         name = f"{name[:LONGEST]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
-    return (os.path.join(folder, f".{name}.{MARK}-{number}.tmp") for number in count())
+    return os.path.join(folder, f".{name}.{MARK}-{which}.tmp")
 
 
 def remove_leftovers(path: str) -> None:
@@ -143,8 +160,10 @@ def remove_leftovers(path: str) -> None:
 
 
 def _remove_all_stale(names: Iterator[str]) -> None:
-    while _remove_stale(next(names)):
-        pass
+    """Remove leftovers of these names, up to where a few are none: other writers may have had those between."""
+    kept = 0
+    while kept < GAP:
+        kept += not _remove_stale(next(names))
 
 
 def _remove_stale(temporary: str) -> bool:
@@ -184,38 +203,57 @@ def _remove(temporary: str, file: BinaryIO) -> None:
 
 
 @contextlib.contextmanager
-def restoring(path: str, has_failed: Callable[[], bool]) -> Iterator[None]:
-    """Let the name of a file be taken from it, or given to another one; it has it again if what it is for fails.
+def aside(path: str, others: Sequence[str]) -> Iterator[None]:
+    """Take a file, if it is there, out of its place while others take theirs; it comes back if none of them does.
+
+    Meanwhile it has a name that no other writer gives or removes, if nobody else does this in the folder at once
+    (`locking.naming_alone`).
 
     Args:
-        path: The name. Where no file has it, none has it afterwards.
-        has_failed: Asked at an error, which may come just behind what was to be done.
+        path: The file.
+        others: The paths of the others.
     """
-    spare = _second_name(path)
+    spare = _temporary_name(path, "old")
+    before = _files_of(others)
     try:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path, spare)
+            sync_folder(os.path.dirname(path))
         yield
     except BaseException:
-        if has_failed():
-            with contextlib.suppress(OSError):
-                os.replace(spare, path) if spare else os.unlink(path)
+        if _files_of(others) == before and not os.path.lexists(path):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(spare, path)
         raise
     finally:
-        if spare:
-            with contextlib.suppress(OSError):
+        if _files_of(others) != before:
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(spare)
 
 
-def _second_name(path: str) -> str | None:
-    """A name of a temporary file for a file that is there, too; None where it is not, or can have one name only."""
-    for name in _temporary_names(path):
-        try:
-            os.link(path, name)
-        except FileExistsError:
-            continue
-        except OSError:
-            return None
-        return name
-    return None
+def _files_of(paths: Iterable[str]) -> list[tuple[int, int] | None]:
+    """What tells the files that have these names from others; None of a name that none has."""
+    states = [os.stat(path) if os.path.exists(path) else None for path in paths]
+    return [state and (state.st_dev, state.st_ino) for state in states]
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let the signals that end a process wait for a moment, while names are given. Only the main thread has to."""
+    names = ENDING if threading.current_thread() is threading.main_thread() else ()
+    handlers = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
+    came: list[int] = []
+    try:
+        for number, handler in handlers.items():
+            if handler not in (signal.SIG_IGN, None):  # None: of a program that Python is a part of
+                signal.signal(number, lambda number, frame: came.append(number))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def _keep_owner_and_mode(path: str, handle: int) -> None:
