@@ -222,12 +222,12 @@ def aside(path: str, others: Sequence[str]) -> Iterator[None]:
         yield
     except BaseException:
         if _files_of(others) == before and not os.path.lexists(path):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 os.rename(spare, path)
         raise
     finally:
         if _files_of(others) != before:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 os.unlink(spare)
 
 
