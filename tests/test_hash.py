@@ -157,6 +157,11 @@ def test_gguf_py_says_the_same_of_the_demo(demo, capsys):
     assert capsys.readouterr().out.splitlines() == theirs
 
 
+def test_algorithms_that_can_be_gone_through_once():
+    with gs.open(demo_model()) as model:
+        assert list(hashes(model, iter(["sha1"]), iter(["sha1"]))) == list(hashes(model, ["sha1"], ["sha1"]))
+
+
 @pytest.mark.parametrize("path", ["tensors", "whole"])
 @pytest.mark.parametrize(
     ("names", "told"),

@@ -20,13 +20,13 @@ import io
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import NoReturn
 
 from ..errors import CheckError, FileKindError, GGUFError, ParseError
 from ..shards import CUT
+from ..targets import ending_handlers
 from ..version import __version__
 from .arguments import Parser, UsageError
 from .streams import INTERRUPTED, UNREADABLE, reason, say, tell
@@ -53,9 +53,7 @@ def _ended_by_signals() -> Iterator[None]:
     def end(number: int, frame: object) -> NoReturn:
         sys.exit(128 + number)
 
-    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]  # Windows has no SIGHUP
-    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]  # `nohup` ignores it
+    ours = [number for number, handler in ending_handlers().items() if handler is signal.SIG_DFL]
     try:
         for number in ours:
             signal.signal(number, end)

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from ..errors import GGUFError
+from ..targets import ending_handlers
 from .arguments import PROFILE_NAMES, Commands, UsageError, command, number_of_jobs, positive, seconds, whole, words
 from .streams import INTERRUPTED, UNREADABLE, allow_many_files, models_in, say
 
@@ -100,10 +101,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
     def end(number: int, frame: FrameType | None) -> None:
         stop.set()
 
-    usual = {}
-    if threading.current_thread() is threading.main_thread():  # no other can
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-        usual = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+    usual = ending_handlers()
     try:
         for number in usual:
             signal.signal(number, end)

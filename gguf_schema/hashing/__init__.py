@@ -53,8 +53,7 @@ def hashes(
         GGUFError: There is no such algorithm, or it needs a package that is not installed; a file is closed, or its
             data is not there.
     """
-    _demand_algorithms("tensors", tensors)
-    _demand_algorithms("whole", whole)
+    tensors, whole = _algorithms("tensors", tensors), _algorithms("whole", whole)
     infos = model.tensors.infos if tensors or whole else []
     size = sum(extent(tensor) for tensor in infos)
     together = {name: ALGORITHMS[name].start() for name in whole}
@@ -72,12 +71,19 @@ def hashes(
         yield Hash(name, ALGORITHMS[name].text(hasher))
 
 
-def _demand_algorithms(path: str, names: Any) -> None:
-    if isinstance(names, str) or not is_iterable(names):
-        raise GGUFError(f"expected a list of algorithms, found {shown(names, 100)}", path)
+def _algorithms(path: str, given: Any) -> list[str]:
+    """Names of algorithms.
+
+    Raises:
+        GGUFError: They are none; with the argument.
+    """
+    if isinstance(given, str) or not is_iterable(given):
+        raise GGUFError(f"expected a list of algorithms, found {shown(given, 100)}", path)
+    names = list(given)
     for name in names:
         if not isinstance(name, str) or name not in ALGORITHMS:
             raise GGUFError(f"there is no algorithm {shown(name)}; there are {', '.join(ALGORITHMS)}", path)
+    return names
 
 
 def metadata_hash(model: Model) -> Hash:

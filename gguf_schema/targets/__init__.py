@@ -18,7 +18,16 @@ from .folders import own_folder
 from .locking import JOURNAL, UNDO, BusyError, is_still, lock, naming_alone
 from .memory import array_of, is_bytes_like
 from .pieces import CHUNK, Chunks, Content, Memory, Piece, Range, Swapped, Zeros, bytes_piece
-from .replacement import Naming, aside, real_path, remove_leftovers, replacing, sync_folder, undisturbed
+from .replacement import (
+    Naming,
+    aside,
+    ending_handlers,
+    real_path,
+    remove_leftovers,
+    replacing,
+    sync_folder,
+    undisturbed,
+)
 
 __all__ = [
     "save",
@@ -35,6 +44,7 @@ __all__ = [
     "JOURNAL",
     "UNDO",
     "undisturbed",
+    "ending_handlers",
     "Naming",
     "Piece",
     "bytes_piece",

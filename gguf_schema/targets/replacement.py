@@ -9,7 +9,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .locking import is_still, lock, unedited
 
@@ -22,7 +22,7 @@ LONGEST = 40
 GAP = 8
 """Names of temporary files that are looked at behind the last that is there."""
 
-ENDING = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals that end a process; Windows has no SIGHUP."""
 
 NO_OPEN_NAMES = os.name == "nt"
@@ -237,21 +237,27 @@ def _files_of(paths: Iterable[str]) -> list[tuple[int, int] | None]:
     return [state and (state.st_dev, state.st_ino) for state in states]
 
 
+def ending_handlers() -> dict[int, Any]:
+    """What is done at each signal that ends a process, but those that are ignored: what this thread may replace."""
+    if threading.current_thread() is not threading.main_thread():  # no other can
+        return {}
+    handlers = {number: signal.getsignal(number) for number in ENDING}
+    # None: the handler of a program that Python is a part of.
+    return {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+
+
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Let the signals that end a process wait for a moment, while names are given. Only the main thread has to."""
-    names = ENDING if threading.current_thread() is threading.main_thread() else ()
-    handlers = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
+    handlers = ending_handlers()
     came: list[int] = []
     try:
-        for number, handler in handlers.items():
-            if handler not in (signal.SIG_IGN, None):  # None: of a program that Python is a part of
-                signal.signal(number, lambda number, frame: came.append(number))
+        for number in handlers:
+            signal.signal(number, lambda number, frame: came.append(number))
         yield
     finally:
         for number, handler in handlers.items():
-            if handler not in (signal.SIG_IGN, None):
-                signal.signal(number, handler)
+            signal.signal(number, handler)
         for number in came[:1]:
             signal.raise_signal(number)
 
