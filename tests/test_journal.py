@@ -78,6 +78,29 @@ def names(path):
     return sorted(file.name for file in path.parent.iterdir())
 
 
+def contents(path):
+    return {name: (path.parent / name).read_bytes() for name in names(path)}
+
+
+def change_to_old(path):
+    """Leave the old file, and the record of a change that made it of the new one."""
+    path.write_bytes(NEW)
+    with journal.exclusive(str(path)) as handle:
+        journal.apply(str(path), handle, record.reverse(the_record())._replace(is_undo=False))
+
+
+def nameless(monkeypatch, name):
+    """Let no file get this name."""
+    original = os.replace
+
+    def replace(old, new):
+        if os.path.basename(new) == name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        original(old, new)
+
+    monkeypatch.setattr(os, "replace", replace)
+
+
 def torn(path, data):
     """Leave the journal of a change that was killed, and these bytes."""
     path.write_bytes(data)
@@ -384,7 +407,7 @@ def test_an_interrupt_between_any_two_instructions_leaves_what_can_be_mended(pat
 @pytest.mark.parametrize("second", [0, 1, 3])
 def test_an_undoing_that_was_interrupted_between_any_two_instructions_can_be_done_again(path, second):
     change(path)
-    kept = {name: (path.parent / name).read_bytes() for name in names(path)}
+    kept = contents(path)
     ends = Counter()
     for first in itertools.count(1):
         restore(path.parent, kept)
@@ -467,22 +490,13 @@ def test_a_rewrite_and_its_undoing(path):
 def test_what_cannot_get_its_name_leaves_the_old_file(path, monkeypatch, is_first):
     """An edit that is told as failed has not happened, and what was done before can be undone."""
     if not is_first:
-        path.write_bytes(NEW)
-        with journal.exclusive(str(path)) as handle:
-            journal.apply(str(path), handle, record.reverse(the_record())._replace(is_undo=False))
-    before = {name: (path.parent / name).read_bytes() for name in names(path)}
-    original = os.replace
-
-    def replace(old, new):
-        if os.path.basename(new) == "file.gguf":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        original(old, new)
-
+        change_to_old(path)
+    before = contents(path)
     with monkeypatch.context() as patched:
-        patched.setattr(os, "replace", replace)
+        nameless(patched, "file.gguf")
         with pytest.raises(OSError, match=os.strerror(errno.EIO)):
             rewrite(path)
-    assert {name: (path.parent / name).read_bytes() for name in names(path)} == before
+    assert contents(path) == before
     if not is_first:
         undo(path)
         assert path.read_bytes() == NEW
@@ -495,15 +509,8 @@ def test_a_rewrite_whose_record_cannot_get_its_name_is_done(path, monkeypatch, i
         rewrite(path)
         path.write_bytes(OLD)
     before = names(path)
-    original = os.replace
-
-    def replace(old, new):
-        if os.path.basename(new) == "file.gguf.undo":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        original(old, new)
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "replace", replace)
+        nameless(patched, "file.gguf.undo")
         rewrite(path)
     assert (path.read_bytes(), names(path)) == (NEW, before)
     with pytest.raises(GGUFError, match="there is nothing to undo" if is_first else "it has another time than"):
@@ -513,17 +520,15 @@ def test_a_rewrite_whose_record_cannot_get_its_name_is_done(path, monkeypatch, i
 @pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()], ids=["full", "interrupted"])
 @pytest.mark.parametrize("is_undone", [True, False])
 def test_a_change_that_failed_leaves_the_one_before_to_be_undone(path, monkeypatch, error, is_undone):
-    path.write_bytes(NEW)
-    with journal.exclusive(str(path)) as handle:
-        journal.apply(str(path), handle, record.reverse(the_record())._replace(is_undo=False))
+    change_to_old(path)
     if not is_undone:
         os.utime(path, ns=(0, 0))
-    before = {name: (path.parent / name).read_bytes() for name in names(path)}
+    before = contents(path)
     with monkeypatch.context() as patched:
         failing(patched, "write", 1, error)
         with pytest.raises(type(error)):
             change(path)
-    assert {name: (path.parent / name).read_bytes() for name in names(path)} == before
+    assert contents(path) == before
     if is_undone:
         undo(path)
         assert path.read_bytes() == NEW
@@ -720,7 +725,7 @@ def test_the_records_are_no_more_readable_than_the_file(path):
 def test_an_undoing_that_was_killed_anywhere_is_never_turned_round(path):
     """Undone again, or mended, the file is the old one or, mended, the one that can still be undone."""
     change(path)
-    kept = {name: (path.parent / name).read_bytes() for name in names(path)}
+    kept = contents(path)
     calls, _ = killed(lambda: undo(path))
     ends = Counter()
     for last in range(1, len(calls)):
